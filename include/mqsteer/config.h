@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mqsteer {
+
+enum class SteeringMode : std::uint8_t { kNone, kRps, kSoftRss };
+enum class IdlePolicy : std::uint8_t { kPoll, kAdaptive };
+enum class Hugepages : std::uint8_t { kAuto, kOff };
+enum class OffloadPolicy : std::uint8_t { kCheck, kFix, kIgnore };
+enum class TunnelKey : std::uint8_t { kInner, kOuter };
+enum class RssBits : std::uint8_t {
+  kAuto,      ///< hardware with one RX queue, above_nic with several
+  kHardware,  ///< the low bits, as a NIC
+  kAboveNic,  ///< shifted by the NIC's RETA bits, which its own spreading has used up
+};
+
+/// One port. device: a PCI address, a kernel interface name, or a DPDK vdev string.
+struct PortConfig {
+  std::string name;
+  std::string device;
+  std::optional<std::uint16_t> rx_queues;  ///< none: as many as RX lcores and the device allow
+  std::uint16_t rx_descriptors = 1024;
+  std::optional<std::uint16_t> mtu;  ///< bytes of L3; none: what the device has
+  OffloadPolicy offloads = OffloadPolicy::kCheck;
+  friend bool operator==(const PortConfig&, const PortConfig&) = default;
+};
+
+/// A transparent pair of ports (mode `wire`).
+struct BridgeConfig {
+  std::string name;
+  std::array<std::string, 2> ports;
+  friend bool operator==(const BridgeConfig&, const BridgeConfig&) = default;
+};
+
+struct SteeringConfig {
+  SteeringMode mode = SteeringMode::kRps;
+  std::vector<std::uint16_t> workers;  ///< worker numbers; empty: all
+  std::vector<std::uint32_t> weights;  ///< one a listed worker, 1..1000; empty: equal
+  bool symmetric = true;
+  TunnelKey tunnels = TunnelKey::kInner;
+  std::uint32_t rss_buckets = 128;  ///< power of two, 2..65536
+  RssBits rss_bits = RssBits::kAuto;
+  std::optional<std::uint32_t> backlog_slots;  ///< power of two; none: 2 ms of the port's link
+  std::uint32_t backlog_budget = 65536;        ///< packets in flight per RX lcore
+  bool flow_limit = false;
+  friend bool operator==(const SteeringConfig&, const SteeringConfig&) = default;
+};
+
+/// The whole configuration. Plain values with the defaults; config/ reads it from YAML.
+struct Config {
+  std::string instance = "mqsteer";
+  std::vector<std::uint16_t> lcores;  ///< CPUs; empty: those of the affinity mask
+  IdlePolicy idle = IdlePolicy::kAdaptive;
+  std::uint32_t idle_max_sleep_us = 100;
+  Hugepages hugepages = Hugepages::kAuto;
+  std::vector<PortConfig> ports;
+  std::vector<BridgeConfig> bridges;  ///< empty: packets are received, steered and consumed (sink)
+  SteeringConfig steering;
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+}  // namespace mqsteer
