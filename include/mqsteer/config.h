@@ -13,6 +13,7 @@ enum class IdlePolicy : std::uint8_t { kPoll, kAdaptive };
 enum class Hugepages : std::uint8_t { kAuto, kOff };
 enum class OffloadPolicy : std::uint8_t { kCheck, kFix, kIgnore };
 enum class TunnelKey : std::uint8_t { kInner, kOuter };
+enum class CaptureFormat : std::uint8_t { kPcapng, kPcap };
 enum class RssBits : std::uint8_t {
   kAuto,      ///< hardware with one RX queue, above_nic with several
   kHardware,  ///< the low bits, as a NIC
@@ -51,6 +52,21 @@ struct SteeringConfig {
   friend bool operator==(const SteeringConfig&, const SteeringConfig&) = default;
 };
 
+/// What a capture will write. Read and checked; this version captures nothing yet.
+struct CaptureConfig {
+  std::string directory = "/var/lib/mqsteer/captures";
+  CaptureFormat format = CaptureFormat::kPcapng;
+  std::uint32_t snaplen_bytes = 262144;
+  std::string filter;  ///< libpcap's syntax; empty: everything
+  bool vlan_aware = false;
+  std::uint32_t block_bytes = 4194304;  ///< power of two
+  std::uint32_t blocks = 16;            ///< blocks per RX queue
+  std::uint64_t rotate_bytes = 0;       ///< 0: never
+  std::uint32_t rotate_seconds = 0;     ///< 0: never
+  std::uint32_t files = 0;              ///< files kept per RX queue; 0: all
+  friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
+};
+
 /// The whole configuration. Plain values with the defaults; config/ reads it from YAML.
 struct Config {
   std::string instance = "mqsteer";
@@ -61,6 +77,7 @@ struct Config {
   std::vector<PortConfig> ports;
   std::vector<BridgeConfig> bridges;  ///< empty: packets are received, steered and consumed (sink)
   SteeringConfig steering;
+  CaptureConfig capture;
   friend bool operator==(const Config&, const Config&) = default;
 };
 
