@@ -22,32 +22,32 @@ enum class RssBits : std::uint8_t {
 
 /// One port. device: a PCI address, a kernel interface name, or a DPDK vdev string.
 struct PortConfig {
-  std::string name;
-  std::string device;
-  std::optional<std::uint16_t> rx_queues;  ///< none: as many as RX lcores and the device allow
+  std::string name = {};
+  std::string device = {};
+  std::optional<std::uint16_t> rx_queues = {};  ///< none: as many as RX lcores and the device allow
   std::uint16_t rx_descriptors = 1024;
-  std::optional<std::uint16_t> mtu;  ///< bytes of L3; none: what the device has
+  std::optional<std::uint16_t> mtu = {};  ///< bytes of L3; none: what the device has
   OffloadPolicy offloads = OffloadPolicy::kCheck;
   friend bool operator==(const PortConfig&, const PortConfig&) = default;
 };
 
 /// A transparent pair of ports (mode `wire`).
 struct BridgeConfig {
-  std::string name;
-  std::array<std::string, 2> ports;
+  std::string name = {};
+  std::array<std::string, 2> ports = {};
   friend bool operator==(const BridgeConfig&, const BridgeConfig&) = default;
 };
 
 struct SteeringConfig {
   SteeringMode mode = SteeringMode::kRps;
-  std::vector<std::uint16_t> workers;  ///< worker numbers; empty: all
-  std::vector<std::uint32_t> weights;  ///< one a listed worker, 1..1000; empty: equal
+  std::vector<std::uint16_t> workers = {};  ///< worker numbers; empty: all
+  std::vector<std::uint32_t> weights = {};  ///< one a listed worker, 1..1000; empty: equal
   bool symmetric = true;
   TunnelKey tunnels = TunnelKey::kInner;
   std::uint32_t rss_buckets = 128;  ///< power of two, 2..65536
   RssBits rss_bits = RssBits::kAuto;
-  std::optional<std::uint32_t> backlog_slots;  ///< power of two; none: 2 ms of the port's link
-  std::uint32_t backlog_budget = 65536;        ///< packets in flight per RX lcore
+  std::optional<std::uint32_t> backlog_slots = {};  ///< power of two; none: 2 ms of the port's link
+  std::uint32_t backlog_budget = 65536;             ///< packets in flight per RX lcore
   bool flow_limit = false;
   friend bool operator==(const SteeringConfig&, const SteeringConfig&) = default;
 };
@@ -57,7 +57,7 @@ struct CaptureConfig {
   std::string directory = "/var/lib/mqsteer/captures";
   CaptureFormat format = CaptureFormat::kPcapng;
   std::uint32_t snaplen_bytes = 262144;
-  std::string filter;  ///< libpcap's syntax; empty: everything
+  std::string filter = {};  ///< libpcap's syntax; empty: everything
   bool vlan_aware = false;
   std::uint32_t block_bytes = 4194304;  ///< power of two
   std::uint32_t blocks = 16;            ///< blocks per RX queue
@@ -70,12 +70,12 @@ struct CaptureConfig {
 /// The whole configuration. Plain values with the defaults; config/ reads it from YAML.
 struct Config {
   std::string instance = "mqsteer";
-  std::vector<std::uint16_t> lcores;  ///< CPUs; empty: those of the affinity mask
+  std::vector<std::uint16_t> lcores = {};  ///< CPUs; empty: those of the affinity mask
   IdlePolicy idle = IdlePolicy::kAdaptive;
   std::uint32_t idle_max_sleep_us = 100;
   Hugepages hugepages = Hugepages::kAuto;
-  std::vector<PortConfig> ports;
-  std::vector<BridgeConfig> bridges;  ///< empty: packets are received, steered and consumed (sink)
+  std::vector<PortConfig> ports = {};
+  std::vector<BridgeConfig> bridges = {};  ///< a port of none is a sink: received and consumed
   SteeringConfig steering;
   CaptureConfig capture;
   friend bool operator==(const Config&, const Config&) = default;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace mqsteer {
@@ -90,6 +91,9 @@ template <NamedEnum E>
   return join(EnumWords<E>::kWords);
 }
 
+/// The word that `text` was most likely meant to be, or "" if none is near.
+[[nodiscard]] std::string_view nearest_word(std::string_view text, WordsView words);
+
 /// The place of `text` in `words`, or an error that says what is allowed.
 [[nodiscard]] Expected<std::size_t> find_word(std::string_view text, std::string_view what,
                                               WordsView words, WordsView later);
@@ -128,8 +132,18 @@ template <NamedEnum E>
 [[nodiscard]] Expected<std::vector<std::uint32_t>> parse_weights(std::string_view text);
 [[nodiscard]] std::string format_weights(std::span<const std::uint32_t> weights);
 
-/// What a user wrote, fit for one line of a message: in quotes, control bytes escaped, and cut at
-/// 64 bytes.
+/// A refusal `WHAT; allowed: ALLOWED` in its two parts; allowed is empty where nothing is listed.
+struct Refusal {
+  std::string what;
+  std::string allowed;
+};
+[[nodiscard]] Refusal refusal_of(const Error& error);
+
+/// Bytes of unknown origin, fit for one line of a message: control bytes and DEL as `\xNN`, and cut
+/// at 64 bytes.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// printable() between quotes, or `an empty text`.
 [[nodiscard]] std::string quoted(std::string_view text);
 
 }  // namespace mqsteer
