@@ -1,10 +1,10 @@
 #pragma once
 
+#include <mqsteer/drop_reason.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
-
-#include <mqsteer/drop_reason.h>
 
 namespace mqsteer {
 

@@ -2,9 +2,8 @@
 
 #include <cstring>
 #include <string>
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace mqsteer {
 

@@ -36,6 +36,8 @@ enum PacketFlag : std::uint8_t {
   kPauseFrame = 1U << 2U,
   /// Cut short or malformed: the key is made of what could be read.
   kUnreadable = 1U << 3U,
+  /// The mbuf has more than one segment.
+  kSegmented = 1U << 4U,
 };
 
 /// What the RX lcore knows of a packet; travels beside it so that a worker need not touch the mbuf
@@ -47,9 +49,9 @@ struct PacketMeta {
   std::uint16_t queue = 0;   ///< RX queue
   std::uint16_t port = 0;    ///< RX port
   PacketKind kind = PacketKind::kL2;
-  std::uint8_t flags = 0;         ///< PacketFlag bits
-  std::uint8_t l3 = 0;            ///< offset of the keyed IP header in bytes; 0: none, or beyond 255
-  std::uint8_t l4 = 0;            ///< offset of the keyed L4 header in bytes; 0: none, or beyond 255
+  std::uint8_t flags = 0;  ///< PacketFlag bits
+  std::uint8_t l3 = 0;     ///< offset of the keyed IP header in bytes; 0: none, or beyond 255
+  std::uint8_t l4 = 0;     ///< offset of the keyed L4 header in bytes; 0: none, or beyond 255
   std::uint8_t header_bytes = 0;  ///< valid bytes in the packet's HeaderLine, at most 64
   std::uint8_t reserved = 0;
 };

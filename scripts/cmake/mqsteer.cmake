@@ -28,7 +28,7 @@ target_compile_options(dpdk_headers INTERFACE ${dpdk_CFLAGS_OTHER})
 
 add_library(mqsteer_warnings INTERFACE)
 target_compile_options(mqsteer_warnings INTERFACE -Wall -Wextra -Werror -Wshadow -Wconversion
-  -Wold-style-cast -Wnon-virtual-dtor -Woverloaded-virtual -Wnull-dereference -fno-strict-aliasing)
+  -Wold-style-cast -Wno-missing-field-initializers -Wnon-virtual-dtor -Woverloaded-virtual -Wnull-dereference -fno-strict-aliasing)
 if(MQSTEER_SANITIZE)
   add_compile_options(-fsanitize=${MQSTEER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${MQSTEER_SANITIZE})
