@@ -1,10 +1,10 @@
 #pragma once
 
+#include <mqsteer/id.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include <mqsteer/id.h>
 
 namespace mqsteer {
 

@@ -1,0 +1,314 @@
+#pragma once
+
+#include "backlog/aligned_array.h"
+#include "backlog/backlog.h"
+#include "steering/bucket_index.h"
+#include "steering/flow_limit.h"
+#include "steering/hold_fifo.h"
+#include "steering/steering_table.h"
+
+#include <mqsteer/counter.h>
+#include <mqsteer/id.h>
+#include <mqsteer/packet_meta.h>
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+namespace mqsteer {
+
+/// What one RX lcore did towards one worker. Written by the RX lcore.
+struct alignas(kCacheLine) PairCounters {
+  Counter moves;       ///< buckets that came to this worker from another
+  Counter moves_held;  ///< moves to this worker that had to wait: once a hold, once a packet that
+                       ///< stayed
+  DropCounters drops;  ///< not admitted to this worker's backlog
+};
+
+/// Off only in the tests that show what the rule is for.
+enum class DrainRule : std::uint8_t { kOn, kOff };
+
+/// The steering stage of one RX lcore: bucket -> worker under the drain rule, admission, staging.
+///
+/// Drain rule: a bucket moves from its current worker to its desired one only when nothing of it is
+/// outstanding at the current one. A forced move holds the bucket's packets here until then; an
+/// unforced one leaves the bucket where it is. Order is thereby kept per (flow, RX queue).
+///
+/// thread: the RX lcore, but for counters()
+template <DrainRule rule = DrainRule::kOn>
+class Dispatcher {
+ public:
+  struct Config {
+    std::vector<Backlog*> backlogs;  ///< by worker; outlive the dispatcher
+    std::uint16_t self = kNoWorker;  ///< the worker this very lcore is, if it is one
+    std::uint32_t budget = 65536;    ///< packets in flight over all workers
+  };
+  static constexpr std::uint16_t kNoWorker = 0xffff;
+  /// Packets staged for one worker before they are published whatever else.
+  static constexpr std::uint32_t kFlushAt = 64;
+  /// Hold FIFO and one burst: the most that one call can drop.
+  static constexpr std::size_t kMaxDropped = HoldFifo::kPackets + kMaxBurst;
+
+  Dispatcher(const Config& config, std::pmr::memory_resource& memory)
+      : backlogs_{config.backlogs},
+        self_{config.self},
+        budget_{config.budget},
+        words_{std::size_t{1} << SteeringTable::kMaxBits, memory},
+        limits_{config.backlogs.size(), memory},
+        counters_{config.backlogs.size(), memory},
+        hold_{std::make_unique<HoldFifo>()} {}
+
+  /// Takes over a table; nothing may be outstanding or held. The table outlives its use here.
+  void adopt(const SteeringTable& table) noexcept {
+    assert(hold_->packets() == 0);
+    table_ = &table;
+    for (std::uint32_t bucket = 0; bucket < table.buckets(); ++bucket) words_[bucket] = kFresh;
+    sweep_at_ = 0;
+  }
+  void set_flow_limit(bool on) noexcept { flow_limit_ = on; }
+
+  /// Steers a burst; owns its mbufs from here: staged, held, or in dropped().
+  void dispatch(std::span<const PacketMeta> burst) noexcept {
+    const auto& shape = table_->shape();
+    switch (shape.mode) {
+      case SteeringMode::kNone:
+        for (const PacketMeta& packet : burst) admit(self_, packet);
+        return;
+      case SteeringMode::kRps:
+        steer(burst, [bits = shape.bits](std::uint32_t hash) { return rps_bucket(hash, bits); });
+        return;
+      case SteeringMode::kSoftRss:
+        steer(burst, [bits = shape.bits, shift = shape.shift](std::uint32_t hash) {
+          return soft_rss_bucket(hash, bits, shift);
+        });
+        return;
+    }
+  }
+
+  /// Publishes what is staged: everything, or only where kFlushAt packets wait.
+  void flush(bool everything) noexcept {
+    const std::uint32_t enough = everything ? 1 : kFlushAt;
+    for (Backlog* backlog : backlogs_) {
+      if (backlog->staged() >= enough) backlog->publish();
+    }
+  }
+
+  /// Lets go of held buckets whose old worker is rid of them. Call when holding() and regularly.
+  void release_held() noexcept {
+    for (std::uint16_t i = 0; i < hold_->entries();) {
+      const HoldFifo::Entry entry = hold_->entry(i);
+      const Desired desired = table_->desired(entry.bucket);
+      if (desired.worker() != entry.from && !drained(entry.from, entry.last)) {
+        ++i;
+        continue;
+      }
+      hold_->close(i, [&](const PacketMeta& packet) { admit(desired.worker(), packet); });
+      if (i < hold_->entries()) words_[hold_->entry(i).bucket] = held_word(i);
+      words_[entry.bucket] = word(desired.worker(), backlogs_[desired.worker()]->tail());
+      if (desired.worker() != entry.from) counters_[desired.worker()].moves.add(1);
+    }
+  }
+
+  /// The packets not admitted since the last call; they are yours to free, and counted already.
+  [[nodiscard]] std::span<rte_mbuf*> dropped() noexcept {
+    const std::size_t count = dropped_count_;
+    dropped_count_ = 0;
+    return {dropped_.data(), count};
+  }
+
+  /// After the in-place packets were handled and finished: they are in flight no more.
+  void settle_in_place() noexcept {
+    in_flight_ -= backlogs_[self_]->refresh_head();
+    backlogs_[self_]->rewind();
+  }
+
+  /// Gives up what a stalled worker has not finished; its buckets count as drained.
+  void abandon(WorkerId worker) noexcept {
+    backlogs_[worker.value()]->publish();
+    backlogs_[worker.value()]->abandon();
+  }
+
+  [[nodiscard]] bool holding() const noexcept { return hold_->packets() != 0; }
+  [[nodiscard]] std::uint16_t held_packets() const noexcept { return hold_->packets(); }
+  [[nodiscard]] bool staging() const noexcept {
+    for (const Backlog* backlog : backlogs_) {
+      if (backlog->staged() != 0) return true;
+    }
+    return false;
+  }
+
+  /// Nothing staged, held, or outstanding at a worker that is not given up.
+  [[nodiscard]] bool quiet() const noexcept {
+    return !holding() && unfinished_worker() == kNoWorker;
+  }
+
+  /// A worker with packets of ours that it has not finished, or kNoWorker.
+  [[nodiscard]] std::uint16_t unfinished_worker() const noexcept {
+    for (std::uint16_t worker = 0; worker < backlogs_.size(); ++worker) {
+      if (backlogs_[worker]->drained_to() != backlogs_[worker]->tail()) return worker;
+    }
+    return kNoWorker;
+  }
+
+  /// Renews the positions of idle buckets, so that they are never half of 2^48 packets behind: the
+  /// drain rule's comparison would then read them as outstanding. Call it rarely.
+  void sweep(std::uint32_t buckets) noexcept {
+    if (table_->shape().mode == SteeringMode::kNone) return;
+    for (std::uint32_t i = 0; i < buckets; ++i) {
+      std::uint64_t& bucket = words_[sweep_at_];
+      const std::uint16_t current = worker_of(bucket);
+      if (current < kHeld && drained(current, bucket)) {
+        bucket = word(current, backlogs_[current]->drained_to());
+      }
+      sweep_at_ = (sweep_at_ + 1) & (table_->buckets() - 1);
+    }
+  }
+
+  /// Any thread.
+  [[nodiscard]] const PairCounters& counters(WorkerId worker) const noexcept {
+    return counters_[worker.value()];
+  }
+
+ private:
+  // A bucket's word: the current worker in the top 16 bits, the position in the others.
+  static constexpr unsigned kPositionBits = 48;
+  static constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
+  static constexpr std::uint16_t kHeld = 0xfffe;  ///< the position is an index into the hold FIFO
+  static constexpr std::uint64_t kFresh = std::uint64_t{kNoWorker} << kPositionBits;
+
+  [[nodiscard]] static constexpr std::uint64_t word(std::uint16_t worker,
+                                                    std::uint64_t position) noexcept {
+    return (std::uint64_t{worker} << kPositionBits) | (position & kPositionMask);
+  }
+  [[nodiscard]] static constexpr std::uint64_t held_word(std::uint16_t entry) noexcept {
+    return word(kHeld, entry);
+  }
+  [[nodiscard]] static constexpr std::uint16_t worker_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint16_t>(word >> kPositionBits);
+  }
+
+  /// Nothing assigned to `worker` before `last` (48 bits) is outstanding.
+  [[nodiscard]] bool drained(std::uint16_t worker, std::uint64_t last) const noexcept {
+    if constexpr (rule == DrainRule::kOff) return true;
+    return static_cast<std::int64_t>((backlogs_[worker]->drained_to() - last)
+                                     << (64U - kPositionBits)) >= 0;
+  }
+
+  /// All buckets first, then all workers: by then the words of a large table are in the cache.
+  template <class BucketOf>
+  void steer(std::span<const PacketMeta> burst, BucketOf bucket_of) noexcept {
+    std::array<std::uint32_t, kMaxBurst> buckets;
+    for (std::size_t i = 0; i < burst.size(); ++i) {
+      buckets[i] = bucket_of(burst[i].hash);
+      __builtin_prefetch(&words_[buckets[i]], 1);
+    }
+    for (std::size_t i = 0; i < burst.size(); ++i) {
+      std::uint64_t& bucket = words_[buckets[i]];
+      const Desired desired = table_->desired(buckets[i]);
+      std::uint16_t worker = worker_of(bucket);
+      if (__builtin_expect(worker != desired.worker(), 0)) {
+        worker = move(buckets[i], desired, burst[i]);
+        if (worker == kHeld) continue;
+      }
+      admit(worker, burst[i]);
+      bucket = word(worker, backlogs_[worker]->tail());
+    }
+  }
+
+  /// The worker for a packet whose bucket is not where it should be; kHeld: the packet is taken.
+  [[gnu::noinline]] std::uint16_t move(std::uint32_t bucket, Desired desired,
+                                       const PacketMeta& packet) noexcept {
+    const std::uint16_t current = worker_of(words_[bucket]);
+    if (current == kNoWorker) return desired.worker();
+    if (current == kHeld) {
+      hold(bucket, desired, packet);
+      return kHeld;
+    }
+    if (drained(current, words_[bucket])) {
+      counters_[desired.worker()].moves.add(1);
+      return desired.worker();
+    }
+    if (!desired.force()) {
+      counters_[desired.worker()].moves_held.add(1);
+      return current;
+    }
+    hold(bucket, desired, packet);
+    return kHeld;
+  }
+
+  void hold(std::uint32_t bucket, Desired desired, const PacketMeta& packet) noexcept {
+    if (hold_->full()) {
+      drop(desired.worker(), packet, DropReason::kMoveHeld);
+      return;
+    }
+    std::uint64_t& at = words_[bucket];
+    if (worker_of(at) == kHeld) {
+      hold_->append(static_cast<std::uint16_t>(at & kPositionMask), packet);
+      return;
+    }
+    at = held_word(hold_->open(bucket, worker_of(at), at & kPositionMask, packet));
+    counters_[desired.worker()].moves_held.add(1);
+  }
+
+  /// Stages a packet for a worker, or drops it: never waits.
+  void admit(std::uint16_t worker, const PacketMeta& packet) noexcept {
+    Backlog& backlog = *backlogs_[worker];
+    const std::uint32_t plenty = flow_limit_ ? backlog.slots() / 2 : reserve(backlog);
+    if (__builtin_expect(backlog.room() <= plenty || in_flight_ >= budget_, 0)) {
+      if (const auto reason = refusal(worker, packet); reason != DropReason::kCount) {
+        drop(worker, packet, reason);
+        return;
+      }
+    }
+    backlog.assign(packet);
+    ++in_flight_;
+  }
+
+  /// Why a packet is not admitted, after a new look at the heads; kCount: it is.
+  [[gnu::noinline]] DropReason refusal(std::uint16_t worker, const PacketMeta& packet) noexcept {
+    Backlog& backlog = *backlogs_[worker];
+    in_flight_ -= backlog.refresh_head();
+    const bool control = (packet.flags & kControlTraffic) != 0;
+    if (in_flight_ >= budget_) {
+      for (Backlog* other : backlogs_) in_flight_ -= other->refresh_head();
+      if (in_flight_ >= budget_) return DropReason::kBacklogBudget;
+    }
+    if (backlog.room() <= (control ? 0 : reserve(backlog))) return DropReason::kBacklogFull;
+    const bool half_full = backlog.room() < backlog.slots() / 2;
+    if (flow_limit_ && half_full && worker != self_ && !control &&
+        limits_[worker].exceeded(packet.hash)) {
+      return DropReason::kFlowLimit;
+    }
+    return DropReason::kCount;
+  }
+
+  /// The last sixteenth of a backlog is control traffic's.
+  [[nodiscard]] static std::uint32_t reserve(const Backlog& backlog) noexcept {
+    return backlog.slots() / 16;
+  }
+
+  void drop(std::uint16_t worker, const PacketMeta& packet, DropReason reason) noexcept {
+    counters_[worker].drops.add(reason, 1);
+    dropped_[dropped_count_++] = packet.mbuf;
+  }
+
+  std::vector<Backlog*> backlogs_;
+  std::uint16_t self_;
+  bool flow_limit_ = false;
+  std::uint64_t budget_;
+  std::uint64_t in_flight_ = 0;  ///< assigned, and not finished as of the last look at each head
+  const SteeringTable* table_ = nullptr;
+  AlignedArray<std::uint64_t> words_;
+  std::uint32_t sweep_at_ = 0;
+  AlignedArray<FlowLimit> limits_;
+  AlignedArray<PairCounters> counters_;
+  std::unique_ptr<HoldFifo> hold_;
+  std::array<rte_mbuf*, kMaxDropped> dropped_;
+  std::size_t dropped_count_ = 0;
+};
+
+}  // namespace mqsteer

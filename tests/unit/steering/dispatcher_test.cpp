@@ -1,0 +1,318 @@
+#include "steering/dispatcher.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace mqsteer {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// An RX lcore with its workers, driven by hand: packets carry a number, and each worker writes
+/// down the numbers it finishes.
+template <DrainRule rule = DrainRule::kOn>
+class Box {
+ public:
+  struct Shape {
+    std::uint16_t workers = 2;
+    std::uint32_t slots = 1024;
+    std::uint32_t budget = 65536;
+    std::uint16_t self = 0xffff;
+    std::uint64_t first = 0;
+    SteeringTable::Shape table = {};
+  };
+
+  explicit Box(const Shape& shape) : table{shape.table, HasherConfig{}}, finished(shape.workers) {
+    std::vector<Backlog*> pointers;
+    for (std::uint16_t w = 0; w < shape.workers; ++w) {
+      backlogs.push_back(std::make_unique<Backlog>(
+          Backlog::Shape{.slots = shape.slots, .in_place = w == shape.self, .first = shape.first},
+          *std::pmr::new_delete_resource()));
+      pointers.push_back(backlogs.back().get());
+    }
+    dispatcher.emplace(typename Dispatcher<rule>::Config{pointers, shape.self, shape.budget},
+                       *std::pmr::new_delete_resource());
+    want_all(0);
+    dispatcher->adopt(table);
+  }
+
+  void want_all(std::uint16_t worker, bool force = true) {
+    for (std::uint32_t b = 0; b < table.buckets(); ++b) {
+      table.want(b, Desired::of(WorkerId{worker}, force));
+    }
+  }
+
+  /// Sends packets of one flow and publishes them. returns: how many were dropped
+  std::size_t send(std::uint32_t hash, std::uint32_t count, std::uint8_t flags = 0) {
+    std::size_t dropped = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const PacketMeta packet{.hash = hash, .length = next_number++, .flags = flags};
+      dispatcher->dispatch({&packet, 1});
+      dropped += dispatcher->dropped().size();
+    }
+    dispatcher->flush(true);
+    return dropped;
+  }
+
+  void work(std::uint16_t worker, std::uint64_t count) {
+    Backlog& backlog = *backlogs[worker];
+    while (count != 0) {
+      const PacketBurst burst = backlog.take(std::min(count, backlog.look()));
+      if (burst.packets.empty()) break;
+      for (const PacketMeta& packet : burst.packets) finished[worker].push_back(packet.length);
+      count -= burst.packets.size();
+    }
+    backlog.finish();
+  }
+
+  [[nodiscard]] std::uint64_t moves(std::uint16_t worker) const {
+    return dispatcher->counters(WorkerId{worker}).moves.read();
+  }
+  [[nodiscard]] std::uint64_t moves_held(std::uint16_t worker) const {
+    return dispatcher->counters(WorkerId{worker}).moves_held.read();
+  }
+  [[nodiscard]] std::uint64_t drops(std::uint16_t worker, DropReason reason) const {
+    return dispatcher->counters(WorkerId{worker}).drops.read(reason);
+  }
+
+  SteeringTable table;
+  std::vector<std::unique_ptr<Backlog>> backlogs;
+  std::optional<Dispatcher<rule>> dispatcher;
+  std::vector<std::vector<std::uint16_t>> finished;  ///< by worker: numbers in order
+  std::uint16_t next_number = 1;
+};
+
+TEST(DrainRule, AForcedMoveHoldsThePacketsUntilTheOldWorkerIsRidOfTheBucket) {
+  Box<> box{{}};
+  box.send(7, 3);
+  box.want_all(1);
+  box.send(7, 2);
+  EXPECT_EQ(box.dispatcher->held_packets(), 2);
+  box.work(0, 2);
+  box.dispatcher->release_held();
+  EXPECT_EQ(box.dispatcher->held_packets(), 2) << "one is still outstanding";
+  box.work(0, 1);
+  box.dispatcher->release_held();
+  box.dispatcher->flush(true);
+  box.work(1, 10);
+  EXPECT_THAT(box.finished[0], ElementsAre(1, 2, 3));
+  EXPECT_THAT(box.finished[1], ElementsAre(4, 5));
+  EXPECT_EQ(box.moves(1), 1U);
+  EXPECT_EQ(box.moves_held(1), 1U);
+}
+
+TEST(DrainRule, AnUnforcedMoveStaysUntilDrainedAndIsCounted) {
+  Box<> box{{}};
+  box.send(7, 1);
+  box.want_all(1, false);
+  box.send(7, 2);
+  EXPECT_EQ(box.moves_held(1), 2U);
+  box.work(0, 3);
+  box.send(7, 1);
+  box.work(1, 1);
+  EXPECT_THAT(box.finished[0], ElementsAre(1, 2, 3));
+  EXPECT_THAT(box.finished[1], ElementsAre(4));
+}
+
+TEST(DrainRule, SwitchedOffLetsAPacketOvertake) {
+  Box<DrainRule::kOff> box{{}};
+  box.send(7, 1);
+  box.want_all(1);
+  box.send(7, 1);
+  box.work(1, 1);
+  EXPECT_THAT(box.finished[1], ElementsAre(2)) << "while 1 still waits at worker 0";
+}
+
+TEST(DrainRule, CountsStagedPacketsAsOutstanding) {
+  Box<> box{{}};
+  const PacketMeta staged{.hash = 7};
+  box.dispatcher->dispatch({&staged, 1});
+  box.want_all(1);
+  box.send(7, 1);
+  EXPECT_EQ(box.dispatcher->held_packets(), 1);
+}
+
+TEST(DrainRule, PacketsOfAHeldBucketNeverOvertakeThoseHeld) {
+  Box<> box{{}};
+  box.send(7, 1);
+  box.want_all(1);
+  box.send(7, 1);
+  box.work(0, 1);  // drained, but not released yet
+  box.send(7, 1);
+  EXPECT_EQ(box.dispatcher->held_packets(), 2);
+  box.dispatcher->release_held();
+  box.dispatcher->flush(true);
+  box.work(1, 5);
+  EXPECT_THAT(box.finished[1], ElementsAre(2, 3));
+}
+
+TEST(DrainRule, AHeldBucketThatIsWantedBackGoesBackInOrder) {
+  Box<> box{{}};
+  box.send(7, 2);
+  box.want_all(1);
+  box.send(7, 2);
+  box.want_all(0);
+  box.dispatcher->release_held();
+  box.send(7, 1);
+  box.work(0, 10);
+  EXPECT_THAT(box.finished[0], ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(box.moves(1) + box.moves(0), 0U);
+}
+
+TEST(DrainRule, HoldsUpTo1024PacketsAndDropsTheRestAsMoveHeld) {
+  Box<> box{{.slots = 4096}};
+  box.send(7, 1);
+  box.want_all(1);
+  EXPECT_EQ(box.send(7, 1030), 6U);
+  EXPECT_EQ(box.drops(1, DropReason::kMoveHeld), 6U);
+  box.work(0, 1);
+  box.dispatcher->release_held();
+  box.dispatcher->flush(true);
+  box.work(1, 2000);
+  ASSERT_EQ(box.finished[1].size(), 1024U);
+  EXPECT_TRUE(std::is_sorted(box.finished[1].begin(), box.finished[1].end()));
+}
+
+TEST(DrainRule, HoldsAcrossTheWrapOf48BitPositions) {
+  const std::uint64_t near_wrap = (std::uint64_t{1} << 48) - 2;
+  Box<> box{{.first = near_wrap}};
+  box.send(7, 3);
+  box.want_all(1);
+  box.send(7, 1);
+  EXPECT_EQ(box.dispatcher->held_packets(), 1) << "the positions have wrapped in between";
+  box.work(0, 2);
+  box.dispatcher->release_held();
+  EXPECT_EQ(box.dispatcher->held_packets(), 1);
+  box.work(0, 1);
+  box.dispatcher->release_held();
+  EXPECT_EQ(box.dispatcher->held_packets(), 0);
+}
+
+TEST(DrainRule, AnIdleBucketIsRenewedBySweepsSoThatItNeverLooksOutstanding) {
+  Box<> box{{.workers = 2, .table = {.bits = 4}}};
+  box.send(0, 1);
+  box.work(0, 1);
+  box.dispatcher->sweep(16);
+  box.send(0xffffffff, 100);
+  box.want_all(1);
+  box.send(0, 1);
+  EXPECT_EQ(box.dispatcher->held_packets(), 0) << "another bucket's packets do not matter";
+}
+
+TEST(DrainRule, InPlacePacketsOfOneBurstCountToo) {
+  Box<> box{{.slots = 2048, .self = 0}};
+  box.send(7, 1);
+  box.want_all(1);
+  box.send(7, 1);
+  EXPECT_EQ(box.dispatcher->held_packets(), 1);
+  box.work(0, 1);
+  box.dispatcher->settle_in_place();
+  box.dispatcher->release_held();
+  box.dispatcher->flush(true);
+  box.work(1, 1);
+  EXPECT_THAT(box.finished[0], ElementsAre(1));
+  EXPECT_THAT(box.finished[1], ElementsAre(2));
+}
+
+TEST(Admission, AFullBacklogDropsAndCountsAndLetsOthersGoOn) {
+  Box<> box{{.slots = 64}};
+  EXPECT_EQ(box.send(7, 100), 40U) << "64 slots less the sixteenth for control traffic";
+  EXPECT_EQ(box.drops(0, DropReason::kBacklogFull), 40U);
+  box.table.want(rps_bucket(0x80000000, 12), Desired::of(WorkerId{1}, true));
+  EXPECT_EQ(box.send(0x80000000, 10), 0U);
+}
+
+TEST(Admission, ControlTrafficHasTheLastSixteenthForItself) {
+  Box<> box{{.slots = 64}};
+  box.send(7, 100);
+  EXPECT_EQ(box.send(9, 4, kControlTraffic), 0U);
+  EXPECT_EQ(box.send(9, 1, kControlTraffic), 1U) << "now every slot is taken";
+}
+
+TEST(Admission, RoomComesBackWhenTheWorkerFinishes) {
+  Box<> box{{.slots = 64}};
+  box.send(7, 60);
+  EXPECT_EQ(box.send(7, 1), 1U);
+  box.work(0, 10);
+  EXPECT_EQ(box.send(7, 10), 0U);
+}
+
+TEST(Admission, ABudgetBoundsWhatIsInFlightOverAllWorkers) {
+  Box<> box{{.budget = 20}};
+  box.table.want(rps_bucket(0x80000000, 12), Desired::of(WorkerId{1}, true));
+  EXPECT_EQ(box.send(7, 12) + box.send(0x80000000, 12), 4U);
+  EXPECT_EQ(box.drops(1, DropReason::kBacklogBudget), 4U);
+  box.work(0, 12);
+  EXPECT_EQ(box.send(0x80000000, 12), 0U);
+}
+
+TEST(Admission, TheFlowLimitDropsTheElephantAndNotTheMice) {
+  Box<> box{{.slots = 1024}};
+  box.dispatcher->set_flow_limit(true);
+  box.send(7, 900);
+  EXPECT_GT(box.drops(0, DropReason::kFlowLimit), 200U);
+  EXPECT_EQ(box.drops(0, DropReason::kBacklogFull), 0U);
+  for (std::uint32_t mouse = 1; mouse <= 50; ++mouse) EXPECT_EQ(box.send(mouse << 16U, 1), 0U);
+}
+
+TEST(Admission, ControlTrafficIsExemptFromTheFlowLimit) {
+  Box<> box{{.slots = 1024}};
+  box.dispatcher->set_flow_limit(true);
+  EXPECT_EQ(box.send(7, 900, kControlTraffic), 0U);
+}
+
+TEST(Abandon, TheBucketsOfAStalledWorkerMoveAtOnce) {
+  Box<> box{{}};
+  box.send(7, 5);
+  box.want_all(1);
+  box.send(7, 1);
+  ASSERT_EQ(box.dispatcher->held_packets(), 1);
+  box.dispatcher->abandon(WorkerId{0});
+  box.dispatcher->release_held();
+  box.send(7, 1);
+  box.work(1, 10);
+  EXPECT_THAT(box.finished[1], ElementsAre(6, 7));
+  EXPECT_EQ(box.backlogs[0]->given_up(), 5U) << "what the worker drops when it comes back";
+}
+
+TEST(Abandon, AWorkerThatIsTakenInAgainOwesOnlyWhatIsOld) {
+  Box<> box{{}};
+  box.send(7, 5);
+  box.dispatcher->abandon(WorkerId{0});
+  box.send(7, 2);
+  EXPECT_EQ(box.backlogs[0]->given_up(), 5U);
+  box.work(0, 5);
+  EXPECT_EQ(box.backlogs[0]->given_up(), 0U);
+  EXPECT_EQ(box.backlogs[0]->look(), 2U);
+}
+
+TEST(Abandon, DoesNotMakeAStalledWorkersRingLargerThanItIs) {
+  Box<> box{{.slots = 64}};
+  box.send(7, 60);
+  box.dispatcher->abandon(WorkerId{0});
+  EXPECT_EQ(box.send(7, 1), 1U);
+}
+
+TEST(Quiet, MeansNothingStagedHeldOrUnfinished) {
+  Box<> box{{}};
+  EXPECT_TRUE(box.dispatcher->quiet());
+  box.send(7, 1);
+  EXPECT_EQ(box.dispatcher->unfinished_worker(), 0);
+  box.work(0, 1);
+  EXPECT_TRUE(box.dispatcher->quiet());
+}
+
+TEST(ModeNone, RunsEverythingOnTheRxLcoreItself) {
+  Box<> box{{.slots = 2048, .self = 1, .table = {.mode = SteeringMode::kNone}}};
+  box.send(0xdeadbeef, 3);
+  box.work(1, 10);
+  EXPECT_THAT(box.finished[1], ElementsAre(1, 2, 3));
+  EXPECT_THAT(box.finished[0], IsEmpty());
+}
+
+}  // namespace
+}  // namespace mqsteer
