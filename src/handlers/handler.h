@@ -1,0 +1,26 @@
+#pragma once
+
+#include "eal/clock.h"
+#include "handlers/outbox.h"
+
+#include <mqsteer/packet_meta.h>
+
+#include <concepts>
+
+namespace mqsteer {
+
+/// What a worker does with its packets; one object per worker, called on its lcore only.
+///
+///   kReadsHeaders  the burst carries each packet's first 64 bytes; read those, not the mbuf
+///   run()          gives every packet of the burst to the outbox and keeps none
+///   tick()         called about once a millisecond, also when there is no traffic
+template <class H>
+concept Handler = requires(H handler, PacketBurst burst, Outbox& outbox, TscCycles now) {
+  { H::kReadsHeaders } -> std::convertible_to<bool>;
+  { handler.run(burst, outbox, now) }
+  noexcept;
+  { handler.tick(outbox, now) }
+  noexcept;
+};
+
+}  // namespace mqsteer
