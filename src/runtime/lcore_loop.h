@@ -1,0 +1,308 @@
+#pragma once
+
+#include "backlog/backlog.h"
+#include "backlog/return_ring.h"
+#include "eal/clock.h"
+#include "handlers/handler.h"
+#include "port/port.h"
+#include "runtime/idle.h"
+#include "runtime/lcore_state.h"
+#include "steering/dispatcher.h"
+
+#include <mqsteer/counter.h>
+#include <mqsteer/packet_meta.h>
+
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <sys/prctl.h>
+
+#include <array>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace mqsteer {
+
+/// One RX queue as its lcore polls it.
+template <class Rx>
+struct PolledQueue {
+  Rx queue;
+  PortId port;
+  QueueId id;
+  Counter* packets = nullptr;  ///< handed to us by the receive; written by the lcore
+  Counter* bytes = nullptr;
+};
+
+/// Everything one lcore works with; what it points to outlives the loop. An lcore without queues
+/// receives nothing, one without a worker handles nothing.
+template <class Rx>
+struct LcoreParts {
+  std::vector<PolledQueue<Rx>> queues;
+  std::vector<Backlog*> to_workers;  ///< by worker: this lcore's backlogs; empty without queues
+  std::vector<ReturnRing*> returns;  ///< by worker: mbufs on their way back; nullptr for our own
+  rte_mempool* pool = nullptr;       ///< of our queues
+  std::uint32_t budget = 65536;
+  std::uint16_t worker = 0xffff;          ///< the number of the worker we are, if we are one
+  std::vector<Backlog*> to_us;            ///< from other RX lcores
+  std::vector<std::size_t> to_us_from;    ///< the outbox source of each of them
+  std::optional<std::size_t> own_source;  ///< the outbox source of our own packets
+  Outbox* outbox = nullptr;
+  WorkerCounters* worker_counters = nullptr;
+  const Commands* commands = nullptr;
+  LcoreReport* report = nullptr;
+};
+
+/// What runs on an lcore; the type of the handler is chosen once, at start.
+class LcoreRunner {
+ public:
+  LcoreRunner() = default;
+  LcoreRunner(const LcoreRunner&) = delete;
+  LcoreRunner& operator=(const LcoreRunner&) = delete;
+  LcoreRunner(LcoreRunner&&) = delete;
+  LcoreRunner& operator=(LcoreRunner&&) = delete;
+  virtual ~LcoreRunner() = default;
+
+  /// Returns after Commands::Stage::kStop. thread: the lcore's
+  virtual void run() noexcept = 0;
+
+  /// The RX side's counters towards a worker; nullptr without RX queues. thread: any
+  [[nodiscard]] virtual const PairCounters* towards(WorkerId worker) const noexcept = 0;
+};
+
+/// The loop of one lcore: RX, steering and handling, each where it has that role.
+template <Handler H, class Rx = RxQueue, DrainRule rule = DrainRule::kOn>
+class LcoreLoop final : public LcoreRunner {
+ public:
+  LcoreLoop(LcoreParts<Rx> parts, H handler, std::pmr::memory_resource& memory)
+      : parts_{std::move(parts)}, handler_{std::move(handler)} {
+    if (!parts_.queues.empty()) {
+      const auto self = parts_.own_source ? parts_.worker : Dispatcher<rule>::kNoWorker;
+      dispatcher_.emplace(
+          typename Dispatcher<rule>::Config{
+              .backlogs = parts_.to_workers, .self = self, .budget = parts_.budget},
+          memory);
+    }
+  }
+
+  void run() noexcept override {
+    prctl(PR_SET_TIMERSLACK, 1UL);  // or a sleep of 1 us takes 50 us more
+    now_ = tsc_now();
+    while (obey()) {
+      std::size_t work = 0;
+      if (receiving_) {
+        for (auto& queue : parts_.queues) work += receive(queue);
+      }
+      if (dispatcher_) work += settle();
+      work += drain_backlogs();
+      housekeeping(work != 0);
+      if (work == 0) {
+        if (dispatcher_) dispatcher_->flush(true);  // nothing waits while we rest
+        idle_.rest();
+      } else {
+        idle_.worked();
+      }
+    }
+  }
+
+  [[nodiscard]] const PairCounters* towards(WorkerId worker) const noexcept override {
+    return dispatcher_ ? &dispatcher_->counters(worker) : nullptr;
+  }
+
+ private:
+  static constexpr std::uint64_t kFlushHz = 50'000;        ///< staged packets wait at most 20 us
+  static constexpr std::uint64_t kHousekeepingHz = 1'000;  ///< once a millisecond
+  static constexpr std::uint32_t kSweptBuckets = 64;       ///< 65,536 buckets in a second
+
+  /// One burst from the wire to the backlogs; our own share is handled at once.
+  std::size_t receive(PolledQueue<Rx>& queue) noexcept {
+    std::array<rte_mbuf*, kMaxBurst> mbufs;
+    const std::size_t count = queue.queue.receive(mbufs);
+    if (count == 0) return 0;
+    std::array<PacketMeta, kMaxBurst> packets;
+    for (std::size_t i = 0; i < count; ++i) packets[i] = meta_of(*mbufs[i], queue);
+    const std::span<PacketMeta> burst{packets.data(), count};
+    table_->hasher().run(burst);
+    count_received(queue, burst);
+    dispatcher_->dispatch(burst);
+    free_dropped();
+    dispatcher_->flush(count < kMaxBurst);
+    handle_in_place();
+    return count;
+  }
+
+  [[nodiscard]] PacketMeta meta_of(const rte_mbuf& mbuf,
+                                   const PolledQueue<Rx>& queue) const noexcept {
+    PacketMeta packet;
+    packet.mbuf = const_cast<rte_mbuf*>(&mbuf);
+    packet.port = queue.port.value();
+    packet.queue = queue.id.value();
+    const bool recyclable = RTE_MBUF_DIRECT(&mbuf) && mbuf.nb_segs == 1 &&
+                            mbuf.pool == parts_.pool && rte_mbuf_refcnt_read(&mbuf) == 1;
+    packet.flags = recyclable ? kRecyclable : mbuf.nb_segs > 1 ? kSegmented : 0;
+    return packet;
+  }
+
+  static void count_received(PolledQueue<Rx>& queue, std::span<const PacketMeta> burst) noexcept {
+    std::uint64_t bytes = 0;
+    for (const PacketMeta& packet : burst) bytes += packet.length;
+    queue.packets->add(burst.size());
+    queue.bytes->add(bytes);
+  }
+
+  /// The RX side between bursts: old stage, moves that may go on, mbufs that came back.
+  std::size_t settle() noexcept {
+    std::size_t work = 0;
+    if (dispatcher_->holding()) {
+      dispatcher_->release_held();
+      free_dropped();
+      handle_in_place();
+      ++work;
+    }
+    if (dispatcher_->staging() && tsc_between(flushed_, now_).value() > tsc_hz() / kFlushHz) {
+      dispatcher_->flush(true);
+      flushed_ = now_;
+    }
+    for (ReturnRing* ring : parts_.returns) {
+      if (ring != nullptr) take_back(*ring);
+    }
+    return work;
+  }
+
+  void take_back(ReturnRing& ring) noexcept {
+    std::array<rte_mbuf*, 4 * kMaxBurst> mbufs;
+    const std::size_t count = ring.take(mbufs);
+    if (count == 0) return;
+    rte_mempool_put_bulk(parts_.pool, reinterpret_cast<void**>(mbufs.data()),
+                         static_cast<unsigned>(count));
+  }
+
+  void free_dropped() noexcept {
+    const auto dropped = dispatcher_->dropped();
+    if (!dropped.empty()) {
+      rte_pktmbuf_free_bulk(dropped.data(), static_cast<unsigned>(dropped.size()));
+    }
+  }
+
+  /// Our own packets: numbered and finished like all others, but without a hop.
+  void handle_in_place() noexcept {
+    if (!parts_.own_source) return;
+    Backlog& own = *parts_.to_workers[parts_.worker];
+    own.publish();
+    if (handle(own, *parts_.own_source, own.look()) == 0) return;
+    parts_.outbox->flush();
+    own.finish();
+    dispatcher_->settle_in_place();
+  }
+
+  /// A burst from each RX lcore; what was made of it leaves before its head is published.
+  std::size_t drain_backlogs() noexcept {
+    std::size_t work = 0;
+    for (std::size_t i = 0; i < parts_.to_us.size(); ++i) {
+      const std::uint64_t waiting = parts_.to_us[i]->look();
+      if (waiting == 0) continue;
+      work += handle(*parts_.to_us[i], parts_.to_us_from[i], std::min(waiting, kMostAtOnce));
+    }
+    if (work == 0) return 0;
+    parts_.outbox->flush();
+    for (Backlog* backlog : parts_.to_us) backlog->finish();
+    return work;
+  }
+
+  std::size_t handle(Backlog& backlog, std::size_t source, std::uint64_t count) noexcept {
+    parts_.outbox->begin(source);
+    for (std::uint64_t left = count; left != 0;) {
+      const std::uint64_t given_up = backlog.given_up();
+      const std::uint64_t most = given_up != 0 ? std::min(left, given_up) : left;
+      const PacketBurst burst = backlog.take(std::min<std::uint64_t>(most, kMaxBurst));
+      parts_.worker_counters->packets.add(burst.packets.size());
+      if (__builtin_expect(given_up != 0, 0)) {
+        for (const PacketMeta& packet : burst.packets) {
+          parts_.outbox->drop(packet, DropReason::kWorkerStalled);
+        }
+      } else {
+        handler_.run(burst, *parts_.outbox, now_);
+      }
+      left -= burst.packets.size();
+    }
+    return count;
+  }
+
+  /// Time, and what is due once a millisecond.
+  void housekeeping(bool worked) noexcept {
+    const TscCycles now = tsc_now();
+    const std::uint64_t turn = tsc_between(now_, now).value();
+    (worked ? parts_.report->busy_cycles : parts_.report->idle_cycles).add(turn);
+    parts_.report->turns.add(1);
+    now_ = now;
+    if (tsc_between(kept_house_, now).value() < tsc_hz() / kHousekeepingHz) return;
+    kept_house_ = now;
+    if (parts_.outbox != nullptr) {
+      handler_.tick(*parts_.outbox, now);
+      parts_.outbox->flush();
+    }
+    if (!dispatcher_ || table_ == nullptr) return;
+    dispatcher_->sweep(kSweptBuckets);
+    parts_.report->held.store(dispatcher_->held_packets(), std::memory_order_relaxed);
+  }
+
+  /// Acts on what the control thread has asked. returns: false to leave the loop.
+  bool obey() noexcept {
+    const std::uint32_t sequence = parts_.commands->sequence.load(std::memory_order_acquire);
+    if (__builtin_expect(sequence != obeyed_, 0)) take_commands(sequence);
+    if (__builtin_expect(!receiving_, 0)) report_quiet();
+    return stage_ != Commands::Stage::kStop;
+  }
+
+  [[gnu::noinline]] void take_commands(std::uint32_t sequence) noexcept {
+    const Commands& commands = *parts_.commands;
+    obeyed_ = sequence;
+    stage_ = commands.stage.load(std::memory_order_relaxed);
+    receiving_ = stage_ == Commands::Stage::kRun;
+    idle_.configure(commands.idle.load(std::memory_order_relaxed),
+                    commands.idle_max_sleep_us.load(std::memory_order_relaxed));
+    if (dispatcher_) take_steering_commands(commands);
+    parts_.report->quiet.store(false, std::memory_order_relaxed);
+    parts_.report->obeyed.store(sequence, std::memory_order_release);
+  }
+
+  void take_steering_commands(const Commands& commands) noexcept {
+    dispatcher_->set_flow_limit(commands.flow_limit.load(std::memory_order_relaxed));
+    const SteeringTable* table = commands.table.load(std::memory_order_relaxed);
+    if (receiving_ && table != table_) {
+      table_ = table;
+      dispatcher_->adopt(*table);
+    }
+    for (std::uint16_t worker = 0; worker < parts_.to_workers.size(); ++worker) {
+      const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_relaxed);
+      if (times != abandoned_[worker]) dispatcher_->abandon(WorkerId{worker});
+      abandoned_[worker] = times;
+    }
+  }
+
+  /// Not receiving: all that is staged goes out, and the control thread is told when it is done.
+  void report_quiet() noexcept {
+    if (dispatcher_) dispatcher_->flush(true);
+    const bool quiet = !dispatcher_ || dispatcher_->quiet();
+    parts_.report->quiet.store(quiet, std::memory_order_release);
+  }
+
+  static constexpr std::uint64_t kMostAtOnce = kMaxBurst;
+
+  LcoreParts<Rx> parts_;
+  H handler_;
+  std::optional<Dispatcher<rule>> dispatcher_;
+  const SteeringTable* table_ = nullptr;
+  Idle idle_;
+  TscCycles now_;
+  TscCycles flushed_;
+  TscCycles kept_house_;
+  Commands::Stage stage_ = Commands::Stage::kQuiesce;
+  bool receiving_ = false;
+  std::uint32_t obeyed_ = 0;
+  std::array<std::uint32_t, kMaxWorkers> abandoned_{};
+};
+
+}  // namespace mqsteer

@@ -1,0 +1,235 @@
+#include "runtime/plan.h"
+
+#include "backlog/backlog.h"
+#include "backlog/return_ring.h"
+#include "eal/mempool.h"
+#include "steering/bucket_index.h"
+#include "steering/dispatcher.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace mqsteer {
+namespace {
+
+constexpr std::uint32_t kMinAutoSlots = 1024;
+constexpr std::uint32_t kMaxAutoSlots = 32768;
+/// Where no link speed says how fast packets come: what a worker that does real work needs.
+constexpr std::uint64_t kAssumedNsPerPacket = 1000;
+constexpr std::uint64_t kWireBytesOfMinFrame = 84;  ///< 64 + preamble and gap (IEEE 802.3)
+
+std::uint64_t packets_per_second(std::uint32_t link_mbps) {
+  return std::uint64_t{link_mbps} * 1'000'000 / (kWireBytesOfMinFrame * 8);
+}
+
+std::uint32_t auto_slots(const std::vector<PortFacts>& ports) {
+  std::uint64_t slots = 0;
+  for (const PortFacts& port : ports) {
+    if (port.link_mbps == 0) return kMaxAutoSlots;
+    slots = std::max(slots, packets_per_second(port.link_mbps) * 2 / 1000);
+  }
+  const auto rounded = std::bit_ceil(static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::max<std::uint64_t>(slots, kMinAutoSlots), kMaxAutoSlots)));
+  return rounded;
+}
+
+/// RX lcores: those that are no listed worker, where there are any; all workers otherwise.
+std::vector<std::size_t> rx_lcores_of(const PlanInput& input) {
+  const auto& listed = input.config.steering.workers;
+  const bool none = input.config.steering.mode == SteeringMode::kNone;
+  std::vector<std::size_t> dedicated;
+  std::vector<std::size_t> working;
+  for (std::size_t i = 0; i < input.lcores.size(); ++i) {
+    const bool works = listed.empty() || std::find(listed.begin(), listed.end(), i) != listed.end();
+    (works ? working : dedicated).push_back(i);
+  }
+  return dedicated.empty() || none ? working : dedicated;
+}
+
+std::uint16_t clamp_descriptors(std::uint32_t wanted, std::uint16_t least, std::uint16_t most) {
+  return static_cast<std::uint16_t>(
+      std::clamp<std::uint32_t>(wanted, least, most == 0 ? UINT16_MAX : most));
+}
+
+PlannedPort plan_port(const PlanInput& input, std::size_t index, std::size_t rx_lcores,
+                      std::vector<std::string>& notes) {
+  const PortConfig& wanted = input.config.ports[index];
+  const PortFacts& facts = input.ports[index];
+  const std::size_t workers = input.lcores.size();
+  PlannedPort port{.name = wanted.name};
+  port.rx_queues = static_cast<std::uint16_t>(
+      wanted.rx_queues ? std::size_t{*wanted.rx_queues}
+                       : std::min<std::size_t>(rx_lcores, facts.max_rx_queues));
+  port.tx_queues = static_cast<std::uint16_t>(std::min<std::size_t>(workers, facts.max_tx_queues));
+  if (facts.paired_queues) port.tx_queues = port.rx_queues;
+  port.tx_shared = port.tx_queues < workers;
+  if (port.tx_shared) {
+    notes.push_back(wanted.name + ": " + std::to_string(port.tx_queues) + " TX queue(s) for " +
+                    std::to_string(workers) + " workers: shared under a lock, taken once a burst");
+  }
+  port.rx_descriptors =
+      clamp_descriptors(wanted.rx_descriptors, facts.min_rx_descriptors, facts.max_rx_descriptors);
+  port.tx_descriptors =
+      clamp_descriptors(wanted.rx_descriptors, facts.min_tx_descriptors, facts.max_tx_descriptors);
+  return port;
+}
+
+Expected<void> check_queues(const PlanInput& input) {
+  for (std::size_t i = 0; i < input.ports.size(); ++i) {
+    const auto& wanted = input.config.ports[i].rx_queues;
+    const PortFacts& facts = input.ports[i];
+    if (wanted && *wanted > facts.max_rx_queues) {
+      return fail("ports[" + std::to_string(i) + "].rx_queues: " + facts.name + " has " +
+                  std::to_string(facts.max_rx_queues) + " at most, not " + std::to_string(*wanted));
+    }
+  }
+  return {};
+}
+
+/// Queues go round robin, the ports taken one after the other, so that two ports of one queue each
+/// do not meet on one lcore.
+void assign_queues(Plan& plan, const std::vector<std::size_t>& rx_lcores) {
+  std::size_t next = 0;
+  for (std::size_t port = 0; port < plan.ports.size(); ++port) {
+    for (std::uint16_t queue = 0; queue < plan.ports[port].rx_queues; ++queue) {
+      plan.lcores[rx_lcores[next % rx_lcores.size()]].rx.push_back({port, QueueId{queue}});
+      ++next;
+    }
+  }
+}
+
+/// A pool holds what may be in flight, what drivers hold, and what waits in caches and on the way
+/// back; so an RX lcore never runs dry by our own doing.
+void size_pools(Plan& plan, const PlanInput& input) {
+  const auto workers = static_cast<std::uint32_t>(plan.lcores.size());
+  std::uint32_t tx_held = 0;  // any worker may hold our mbufs in any TX ring
+  for (const PlannedPort& port : plan.ports) tx_held += port.tx_descriptors * port.tx_queues;
+  for (PlannedLcore& lcore : plan.lcores) {
+    if (lcore.rx.empty()) continue;
+    constexpr std::uint32_t kOnTheMove = kPoolCache * 2 + kMaxBurst * 4;  // caches and bursts
+    std::uint32_t mbufs =
+        plan.backlog_budget + tx_held + HoldFifo::kPackets + (workers + 1) * kOnTheMove;
+    for (const PlannedQueue& queue : lcore.rx) {
+      mbufs += plan.ports[queue.port].rx_descriptors + input.ports[queue.port].mbufs_held_per_queue;
+      lcore.data_room_bytes =
+          std::max(lcore.data_room_bytes, input.ports[queue.port].data_room_bytes);
+    }
+    mbufs += kReturnSlots * (workers - 1);
+    lcore.pool_mbufs = mbufs;
+    plan.pool_bytes += mempool_bytes(
+        {.mbufs = mbufs, .data_room_bytes = lcore.data_room_bytes, .cache = kPoolCache});
+  }
+}
+
+void count_bytes(Plan& plan) {
+  const std::size_t slot = sizeof(PacketMeta) + (plan.reads_headers ? sizeof(HeaderLine) : 0);
+  const std::size_t remote = plan.backlog_slots * slot + kReturnSlots * sizeof(rte_mbuf*);
+  const std::size_t own = kInPlaceSlots * slot;
+  const std::size_t rx = plan.rx_lcores();
+  plan.backlog_bytes = rx * ((plan.lcores.size() - 1) * remote + own);
+  plan.steering_bytes =
+      rx * ((sizeof(std::uint64_t) << SteeringTable::kMaxBits) + sizeof(HoldFifo) +
+            plan.lcores.size() * (sizeof(FlowLimit) + sizeof(PairCounters)));
+}
+
+}  // namespace
+
+std::size_t Plan::rx_lcores() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(lcores.begin(), lcores.end(), [](const auto& l) { return !l.rx.empty(); }));
+}
+
+Expected<Plan> make_plan(const PlanInput& input) {
+  if (auto queues = check_queues(input); !queues) return tl::unexpected(queues.error());
+  Plan plan;
+  for (std::size_t i = 0; i < input.lcores.size(); ++i) {
+    plan.lcores.push_back({input.lcores[i], WorkerId{static_cast<std::uint16_t>(i)}, {}, 0, 0});
+  }
+  const auto rx_lcores = rx_lcores_of(input);
+  for (std::size_t i = 0; i < input.ports.size(); ++i) {
+    plan.ports.push_back(plan_port(input, i, rx_lcores.size(), plan.notes));
+  }
+  assign_queues(plan, rx_lcores);
+  const SteeringConfig& steering = input.config.steering;
+  plan.backlog_slots = steering.backlog_slots.value_or(auto_slots(input.ports));
+  plan.backlog_budget = steering.backlog_budget;
+  plan.reads_headers = input.reads_headers;
+  size_pools(plan, input);
+  count_bytes(plan);
+  std::uint64_t slowest = kAssumedNsPerPacket;
+  for (const PortFacts& port : input.ports) {
+    if (port.link_mbps != 0) slowest = 1'000'000'000 / packets_per_second(port.link_mbps);
+  }
+  plan.worst_queueing_us = std::min(plan.backlog_slots, plan.backlog_budget) * slowest / 1000;
+  if (auto checked = check_steering(plan, steering); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  return plan;
+}
+
+std::vector<WorkerId> workers_of(const Plan& plan, const SteeringConfig& steering) {
+  std::vector<WorkerId> workers;
+  for (const std::uint16_t worker : steering.workers) workers.emplace_back(worker);
+  if (workers.empty()) {
+    for (const PlannedLcore& lcore : plan.lcores) workers.push_back(lcore.worker);
+  }
+  return workers;
+}
+
+Expected<void> check_steering(const Plan& plan, const SteeringConfig& steering) {
+  const auto workers = workers_of(plan, steering);
+  for (const WorkerId worker : workers) {
+    if (worker.value() < plan.lcores.size()) continue;
+    return fail("steering.workers: there is no worker " + std::to_string(worker.value()) +
+                "; allowed: 0-" + std::to_string(plan.lcores.size() - 1));
+  }
+  if (!steering.weights.empty() && steering.weights.size() != workers.size()) {
+    return fail("steering.weights: " + std::to_string(steering.weights.size()) + " weights for " +
+                std::to_string(workers.size()) + " workers");
+  }
+  if (steering.mode == SteeringMode::kNone) {
+    for (const PlannedLcore& lcore : plan.lcores) {
+      if (lcore.rx.empty() ||
+          std::find(workers.begin(), workers.end(), lcore.worker) != workers.end())
+        continue;
+      return fail("steering.mode: none runs every packet on its RX lcore, but RX lcore " +
+                  std::to_string(lcore.lcore.value()) + " is worker " +
+                  std::to_string(lcore.worker.value()) +
+                  ", which steering.workers leaves out; add it, or use rps or soft-rss");
+    }
+    return {};
+  }
+  const std::uint32_t buckets =
+      steering.mode == SteeringMode::kRps ? 1U << kRpsBucketBits : steering.rss_buckets;
+  const auto desired = spread(buckets, workers, steering.weights);
+  for (const WorkerId worker : workers) {
+    if (std::find(desired.begin(), desired.end(), worker) != desired.end()) continue;
+    return fail("steering.workers: worker " + std::to_string(worker.value()) +
+                " would get none of the " + std::to_string(buckets) +
+                " buckets; use fewer workers, more rss_buckets or a larger weight");
+  }
+  return {};
+}
+
+std::size_t memory_bound_bytes(const Config& config, std::size_t lcores) {
+  PlanInput input{.config = config};
+  input.config.steering.backlog_slots = config.steering.backlog_slots.value_or(kMaxAutoSlots);
+  input.config.steering.workers.clear();
+  input.config.steering.weights.clear();
+  input.config.steering.mode = SteeringMode::kNone;
+  for (std::size_t i = 0; i < lcores; ++i) input.lcores.emplace_back(static_cast<std::uint16_t>(i));
+  for (const PortConfig& port : config.ports) {
+    const auto queues = static_cast<std::uint16_t>(port.rx_queues.value_or(std::uint16_t(lcores)));
+    input.ports.push_back({.name = port.name,
+                           .max_rx_queues = queues,
+                           .max_tx_queues = static_cast<std::uint16_t>(lcores),
+                           .data_room_bytes = 4096,
+                           .mbufs_held_per_queue = 8192});
+  }
+  const auto plan = make_plan(input);
+  constexpr std::size_t kOverhead = std::size_t{64} << 20U;  // EAL, drivers, fragmentation
+  return kOverhead + (plan ? plan->total_bytes() : 0);
+}
+
+}  // namespace mqsteer

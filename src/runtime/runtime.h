@@ -1,0 +1,143 @@
+#pragma once
+
+#include "eal/eal.h"
+#include "eal/mempool.h"
+#include "port/port.h"
+#include "runtime/lcore_loop.h"
+#include "runtime/plan.h"
+#include "runtime/snapshot.h"
+
+#include <mqsteer/config.h>
+#include <mqsteer/error.h>
+#include <mqsteer/id.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mqsteer {
+
+/// Makes the loop of an lcore; called once for each, before they start. The handler's type is
+/// chosen here and nowhere else.
+using LoopFactory =
+    std::function<std::unique_ptr<LcoreRunner>(LcoreParts<RxQueue>, std::pmr::memory_resource&)>;
+
+/// The factory of a handler that is copied to every worker.
+template <Handler H, DrainRule rule = DrainRule::kOn>
+[[nodiscard]] LoopFactory loops_with(H handler) {
+  return [handler](LcoreParts<RxQueue> parts, std::pmr::memory_resource& memory) {
+    return std::make_unique<LcoreLoop<H, RxQueue, rule>>(std::move(parts), handler, memory);
+  };
+}
+
+/// What a plan needs to know of an opened port.
+[[nodiscard]] PortFacts facts_of(const PortCapabilities& port, const PortConfig& config);
+
+/// The peers of Forward, by PortId. Needs opened ports in the configuration's order.
+[[nodiscard]] std::vector<PortId> peers_of(const Config& config,
+                                           const std::vector<PortCapabilities>& ports);
+
+/// Pools, ports, backlogs and lcores at work: from start() to stop() packets flow.
+///
+/// thread: the control thread (the one that initialised EAL), all members
+class Runtime {
+ public:
+  struct Setup {
+    const Eal* eal = nullptr;  ///< outlives the runtime
+    Config config;
+    Plan plan;
+    std::vector<PortCapabilities> ports;  ///< opened, in the configuration's order
+    LoopFactory loops;
+  };
+  static Expected<std::unique_ptr<Runtime>> start(Setup setup);
+
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  Runtime(Runtime&&) = delete;
+  Runtime& operator=(Runtime&&) = delete;
+  ~Runtime();  ///< stop()
+
+  /// Stops receiving, lets the workers finish what they have, ends the lcores and stops the ports.
+  /// What is left after two seconds is dropped and counted. Harmless when called twice.
+  ///
+  /// errors: an lcore that does not come back from its handler; nothing it uses may be freed then,
+  ///         so the process must end without destructors
+  [[nodiscard]] Expected<void> stop();
+
+  /// Changes steering while traffic flows: nothing lost, nothing reordered. Workers and weights
+  /// move buckets under the drain rule; what changes the bucket index (mode, symmetric, tunnels,
+  /// rss_buckets, rss_bits) is a quiesce of at most 100 ms, refused if a worker does not drain.
+  /// The state is unchanged on error. returns: buckets whose desired worker changed
+  [[nodiscard]] Expected<std::uint32_t> set_steering(const SteeringConfig& wanted);
+  void set_idle(IdlePolicy policy, std::uint32_t max_sleep_us);
+
+  /// Gives up a stalled worker: its buckets go to the other listed workers at once, and what it has
+  /// not finished is dropped as worker_stalled when it comes back.
+  [[nodiscard]] Expected<void> abandon(WorkerId worker);
+  /// Takes an abandoned worker in again.
+  [[nodiscard]] Expected<void> restore(WorkerId worker);
+
+  [[nodiscard]] Snapshot snapshot();
+  [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+  [[nodiscard]] const Config& config() const noexcept { return config_; }  ///< as running now
+  [[nodiscard]] const SteeringTable& table() const noexcept { return *tables_.back(); }
+  [[nodiscard]] const std::vector<std::unique_ptr<Port>>& ports() const noexcept { return ports_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Mempool>>& pools() const noexcept {
+    return pools_;
+  }
+
+  /// Reads the links of all ports for the workers. returns: "left: link down", one a change
+  std::vector<std::string> poll_links();
+
+  /// The lcores whose loop has not turned since the last call. Call about once a second.
+  [[nodiscard]] std::vector<std::size_t> stalled_lcores();
+
+ private:
+  struct Pair;
+  struct Lcore;
+  struct TxLocks;
+  explicit Runtime(Setup setup);
+
+  Expected<void> start_ports(std::vector<PortCapabilities> capabilities);
+  Expected<void> build();
+  void build_lcore(std::size_t index);
+  [[nodiscard]] LcoreParts<RxQueue> parts_of(std::size_t index);
+  [[nodiscard]] std::vector<Outbox::Port> out_ports_of(std::size_t index);
+  Expected<void> launch();
+  Expected<void> quiesce();
+  Expected<std::uint32_t> swap_table(const SteeringConfig& wanted);
+  [[nodiscard]] std::unique_ptr<SteeringTable> make_table(const SteeringConfig& steering) const;
+  [[nodiscard]] Expected<SteeringConfig> without_abandoned(SteeringConfig steering) const;
+  void issue();
+  void run_on();
+  [[nodiscard]] static bool wait_for(std::chrono::milliseconds limit,
+                                     const std::function<bool()>& done);
+  [[nodiscard]] bool all_quiet() const;
+  [[nodiscard]] bool all_obeyed() const;
+  void drop_leftovers();
+  void add_figures(const Lcore& lcore, WorkerFigures& figures) const;
+  [[nodiscard]] TotalFigures totals_of(const Snapshot& snapshot) const;
+
+  const Eal* eal_;
+  Config config_;
+  Plan plan_;
+  LoopFactory loops_;
+  std::vector<std::unique_ptr<Mempool>> pools_;  ///< by lcore; nullptr where it receives nothing
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::vector<std::unique_ptr<std::atomic<bool>>> links_;  ///< by port; workers read them
+  std::unique_ptr<TxLocks> tx_locks_;
+  std::vector<std::unique_ptr<SteeringTable>> tables_;  ///< the last one is in use
+  std::unique_ptr<Commands> commands_;
+  std::vector<std::unique_ptr<Pair>> pairs_;  ///< [RX lcore][worker]; nullptr: no RX lcore
+  std::vector<std::unique_ptr<Lcore>> lcores_;
+  std::vector<LcoreTask> tasks_;
+  std::vector<bool> abandoned_;  ///< by worker
+  std::vector<std::uint64_t> turns_seen_;
+  bool stopped_ = false;
+};
+
+}  // namespace mqsteer

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "backlog/backlog.h"
+#include "backlog/return_ring.h"
+#include "handlers/outbox.h"
+#include "runtime/rte_memory.h"
+#include "runtime/runtime.h"
+
+#include <rte_spinlock.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace mqsteer {
+
+/// What stands between one RX lcore and one worker.
+struct Runtime::Pair {
+  Pair(const Backlog::Shape& shape, bool own, std::pmr::memory_resource& memory)
+      : backlog{shape, memory} {
+    if (!own) returns.emplace(kReturnSlots, memory);
+  }
+  Backlog backlog;
+  std::optional<ReturnRing> returns;  ///< none where both ends are one lcore
+};
+
+/// One lcore: its memory, counters and loop.
+struct Runtime::Lcore {
+  explicit Lcore(int node) : memory{node} {}
+  RteMemory memory;
+  std::vector<Counter> rx_packets;  ///< by planned queue
+  std::vector<Counter> rx_bytes;
+  WorkerCounters worker;
+  LcoreReport report;
+  std::unique_ptr<Outbox> outbox;
+  std::unique_ptr<LcoreRunner> loop;
+  std::atomic<bool> left{false};  ///< the loop has returned
+};
+
+/// A lock for every TX queue that several workers share.
+struct Runtime::TxLocks {
+  struct alignas(kCacheLine) Lock {
+    rte_spinlock_t lock = RTE_SPINLOCK_INITIALIZER;
+  };
+  std::vector<std::unique_ptr<Lock[]>> by_port;  ///< [port][TX queue]; nullptr: not shared
+};
+
+}  // namespace mqsteer

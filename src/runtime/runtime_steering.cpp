@@ -1,0 +1,178 @@
+// Live changes of a running runtime.
+
+#include "runtime/runtime.h"
+#include "runtime/runtime_parts.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace mqsteer {
+namespace {
+
+constexpr std::chrono::milliseconds kQuiesceLimit{100};
+
+/// Whether going from one to the other changes which bucket a packet falls into.
+bool same_index(const SteeringConfig& a, const SteeringConfig& b) {
+  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels &&
+         a.rss_buckets == b.rss_buckets && a.rss_bits == b.rss_bits;
+}
+
+}  // namespace
+
+std::unique_ptr<SteeringTable> Runtime::make_table(const SteeringConfig& steering) const {
+  SteeringTable::Shape shape{.mode = steering.mode, .bits = kRpsBucketBits};
+  HasherConfig hasher{.symmetric = steering.symmetric, .tunnels = steering.tunnels};
+  if (steering.mode == SteeringMode::kSoftRss) {
+    hasher.kind = HasherConfig::kToeplitz;
+    shape.bits = static_cast<unsigned>(std::countr_zero(steering.rss_buckets));
+    std::uint16_t reta = 0;
+    bool several_queues = false;
+    for (const auto& port : ports_) {
+      reta = std::max(reta, port->capabilities().reta_entries);
+      several_queues = several_queues || port->rx_queues() > 1;
+    }
+    const bool above = steering.rss_bits == RssBits::kAboveNic ||
+                       (steering.rss_bits == RssBits::kAuto && several_queues);
+    const unsigned nic_bits =
+        static_cast<unsigned>(std::bit_width(std::max<unsigned>(reta, 1)) - 1);
+    shape.shift = above ? std::min(nic_bits, 32U - shape.bits) : 0;
+  }
+  auto table = std::make_unique<SteeringTable>(shape, hasher);
+  table->want_all(spread(table->buckets(), workers_of(plan_, steering), steering.weights), true);
+  return table;
+}
+
+Expected<SteeringConfig> Runtime::without_abandoned(SteeringConfig steering) const {
+  const auto workers = workers_of(plan_, steering);
+  SteeringConfig kept = steering;
+  kept.workers.clear();
+  kept.weights.clear();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    if (abandoned_[workers[i].value()]) continue;
+    kept.workers.push_back(workers[i].value());
+    if (!steering.weights.empty()) kept.weights.push_back(steering.weights[i]);
+  }
+  if (kept.workers.empty()) {
+    return fail("steering.workers: all listed workers are abandoned; restore one first");
+  }
+  if (auto checked = check_steering(plan_, kept); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  return kept;
+}
+
+Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
+  if (auto checked = check_steering(plan_, wanted); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  const auto reachable = without_abandoned(wanted);
+  if (!reachable) return tl::unexpected(reachable.error());
+  std::uint32_t changed = 0;
+  if (same_index(config_.steering, wanted)) {
+    SteeringTable& table = *tables_.back();
+    changed = table.want_all(
+        spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
+  } else {
+    const auto swapped = swap_table(*reachable);
+    if (!swapped) return swapped;
+    changed = *swapped;
+  }
+  commands_->flow_limit.store(wanted.flow_limit, std::memory_order_relaxed);
+  issue();
+  config_.steering = wanted;
+  return changed;
+}
+
+/// Two steps, so that all RX lcores change or none does: first all are quiet, then all go on with
+/// the new table.
+Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
+  auto table = make_table(wanted);
+  const std::uint32_t buckets = table->buckets();
+  if (auto quiet = quiesce(); !quiet) {
+    run_on();
+    return tl::unexpected(quiet.error());
+  }
+  commands_->table.store(table.get(), std::memory_order_relaxed);
+  tables_.push_back(std::move(table));
+  run_on();
+  // Every lcore was in its loop a moment ago. One that has stalled since keeps the old table alive.
+  if (wait_for(kQuiesceLimit, [this] { return all_obeyed(); })) {
+    tables_.erase(tables_.begin(), tables_.end() - 1);
+  }
+  return buckets;
+}
+
+Expected<void> Runtime::quiesce() {
+  commands_->stage.store(Commands::Stage::kQuiesce, std::memory_order_relaxed);
+  issue();
+  if (wait_for(kQuiesceLimit, [this] { return all_quiet(); })) return {};
+  const std::size_t workers = plan_.lcores.size();
+  for (std::size_t at = 0; at < pairs_.size(); ++at) {
+    if (!pairs_[at]) continue;
+    const Backlog& backlog = pairs_[at]->backlog;
+    if (backlog.drained_to() == backlog.published()) continue;
+    return fail("steering: worker " + std::to_string(at % workers) + " (lcore " +
+                std::to_string(plan_.lcores[at % workers].lcore.value()) + ") still has " +
+                std::to_string(backlog.published() - backlog.head()) +
+                " packets after 100 ms; nothing was changed; if it is stalled, abandon it");
+  }
+  const std::uint32_t sequence = commands_->sequence.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < lcores_.size(); ++i) {
+    if (lcores_[i]->report.obeyed.load(std::memory_order_relaxed) == sequence) continue;
+    return fail("steering: lcore " + std::to_string(plan_.lcores[i].lcore.value()) +
+                " did not answer in 100 ms; nothing was changed");
+  }
+  return fail("steering: packets are still held after 100 ms; nothing was changed; try again");
+}
+
+void Runtime::run_on() {
+  commands_->stage.store(Commands::Stage::kRun, std::memory_order_relaxed);
+  issue();
+}
+
+void Runtime::set_idle(IdlePolicy policy, std::uint32_t max_sleep_us) {
+  commands_->idle.store(policy, std::memory_order_relaxed);
+  commands_->idle_max_sleep_us.store(max_sleep_us, std::memory_order_relaxed);
+  issue();
+  config_.idle = policy;
+  config_.idle_max_sleep_us = max_sleep_us;
+}
+
+Expected<void> Runtime::abandon(WorkerId worker) {
+  const std::string name = "worker " + std::to_string(worker.value());
+  if (worker.value() >= plan_.lcores.size()) {
+    return fail("there is no " + name + "; allowed: 0-" + std::to_string(plan_.lcores.size() - 1));
+  }
+  if (config_.steering.mode == SteeringMode::kNone) {
+    return fail(name + ": with mode none every RX lcore is its own worker; use rps or soft-rss");
+  }
+  if (abandoned_[worker.value()]) return fail(name + " is abandoned already");
+  abandoned_[worker.value()] = true;
+  const auto reachable = without_abandoned(config_.steering);
+  if (!reachable) {
+    abandoned_[worker.value()] = false;
+    return tl::unexpected(reachable.error());
+  }
+  SteeringTable& table = *tables_.back();
+  table.want_all(spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
+  commands_->abandoned[worker.value()].fetch_add(1, std::memory_order_relaxed);
+  issue();  // after the desired workers: no bucket goes back to it
+  return {};
+}
+
+Expected<void> Runtime::restore(WorkerId worker) {
+  if (worker.value() >= plan_.lcores.size() || !abandoned_[worker.value()]) {
+    return fail("worker " + std::to_string(worker.value()) + " is not abandoned");
+  }
+  abandoned_[worker.value()] = false;
+  const auto reachable = without_abandoned(config_.steering);
+  if (!reachable) {
+    abandoned_[worker.value()] = true;
+    return tl::unexpected(reachable.error());
+  }
+  SteeringTable& table = *tables_.back();
+  table.want_all(spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
+  return {};
+}
+
+}  // namespace mqsteer

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "port/port.h"
+
+#include <mqsteer/drop_reason.h>
+#include <mqsteer/id.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mqsteer {
+
+/// By DropReason.
+using DropFigures = std::array<std::uint64_t, kDropReasons>;
+
+struct QueueFigures {
+  QueueId queue;
+  LcoreId lcore;
+  std::uint64_t rx_packets = 0;
+  std::uint64_t rx_bytes = 0;
+};
+
+struct PortFigures {
+  std::string name;
+  std::string device;
+  std::string driver;
+  std::string description;
+  bool link_up = false;
+  std::uint32_t link_mbps = 0;
+  std::uint16_t mtu = 0;
+  std::uint16_t tx_queues = 0;
+  PortCounters counters;  ///< the port's own, beside ours
+  std::vector<QueueFigures> queues;
+};
+
+struct WorkerFigures {
+  WorkerId worker;
+  LcoreId lcore;
+  bool listed = true;  ///< steering sends it packets
+  bool abandoned = false;
+  std::uint64_t packets = 0;  ///< taken from its backlogs
+  std::uint64_t backlog = 0;  ///< waiting now
+  std::uint32_t buckets = 0;  ///< that should be on it
+  std::uint64_t moves = 0;
+  std::uint64_t moves_held = 0;
+  std::uint64_t tx = 0;  ///< accepted by tx_burst; the ports' own output errors are still in it
+  std::uint64_t consumed = 0;
+  std::uint64_t pause_frames = 0;
+  DropFigures drops{};  ///< on the way to it, and by it
+  std::uint64_t turns = 0;
+  std::uint64_t busy_cycles = 0;
+  std::uint64_t idle_cycles = 0;
+};
+
+/// At rest rx + originated + copies == tx + consumed + sum of drops, to the packet.
+struct TotalFigures {
+  std::uint64_t rx = 0;
+  std::uint64_t originated = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t tx = 0;  ///< less what the ports took and lost
+  std::uint64_t consumed = 0;
+  std::uint64_t in_flight = 0;  ///< in backlogs and hold FIFOs now
+  DropFigures drops{};
+
+  [[nodiscard]] std::uint64_t dropped() const noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : drops) sum += count;
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t in() const noexcept { return rx + originated + copies; }
+  [[nodiscard]] std::uint64_t out() const noexcept { return tx + consumed + dropped(); }
+};
+
+struct Snapshot {
+  std::vector<PortFigures> ports;      ///< in the configuration's order
+  std::vector<WorkerFigures> workers;  ///< in plan order
+  TotalFigures totals;
+};
+
+}  // namespace mqsteer
