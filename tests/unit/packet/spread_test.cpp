@@ -49,8 +49,7 @@ class Steering {
     return table_[bucket].value();
   }
   std::uint16_t worker_of(const Packet& packet) const {
-    return worker_of(
-        hash_of({.kind = mode_ == kRps ? HasherConfig::kFast : HasherConfig::kToeplitz}, packet));
+    return worker_of(hash_of(hasher_, packet));
   }
 
  private:
@@ -200,7 +199,7 @@ std::vector<std::pair<const char*, std::vector<std::uint32_t>>> structured(
     sets[3].second.push_back(tcp(address(1, i / 256), "10.0.0.2", i % 256 * 256, 443));
     sets[4].second.push_back(tcp(
         std::to_string(1 + i % 100) + "." + std::to_string(i / 100) + ".0.1", "10.0.0.2", 9, 9));
-    sets[5].second.push_back(hash_of(config, Packet{}
+    sets[5].second.push_back(hash_of(hasher, Packet{}
                                                  .ethernet()
                                                  .ipv6("2001:db8::" + std::to_string(i % 10000) +
                                                            ":" + std::to_string(i / 10000),
