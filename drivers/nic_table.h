@@ -32,7 +32,7 @@ struct NicProfile {
   std::uint16_t max_tx_queues = 1;
   std::uint16_t rss_reach = 1;               ///< RX queues that RSS can name; 1: no RSS
   std::uint16_t reta_entries = 0;            ///< 0: no indirection table
-  std::uint8_t reta_entry_bits = 0;          ///< width of one entry
+  std::uint8_t reta_entry_bits = 0;          ///< width of one entry; 0: not known
   std::uint64_t rss_types = 0;               ///< RTE_ETH_RSS_* bits that the hardware hashes
   bool sets_rss_hash = false;                ///< RTE_MBUF_F_RX_RSS_HASH is ever set
   std::uint64_t rss_types_without_hash = 0;  ///< of these types the mbuf gets no hash
@@ -48,19 +48,18 @@ struct NicProfile {
   bool power_of_two_rings = false;
   std::uint16_t min_rx_burst = 1;  ///< a receive that asks for fewer may return none
 
-  std::uint32_t mbufs_held_per_rx_queue = 0;  ///< beside RX descriptors; see rx_ring_holds_mbufs
-  bool rx_ring_holds_mbufs = false;           ///< each RX descriptor has an mbuf
+  bool rings_hold_mbufs = true;               ///< each descriptor, RX and TX, may have an mbuf
+  std::uint32_t mbufs_held_per_rx_queue = 0;  ///< beside what the descriptors hold
   std::uint16_t max_data_room_bytes = 65535;  ///< of an RX pool, headroom included
   std::uint16_t max_mtu = 9702;               ///< bytes of L3, two VLAN tags beside it
 
-  bool is_virtual = false;           ///< a vdev
-  bool kernel_bypass = true;         ///< false: frames pass through the kernel's network stack
-  bool kernel_interface = false;     ///< stands on a kernel interface given by `iface` or the like
-  bool copies = false;               ///< each frame is copied between kernel and mbuf
-  bool takes_a_copy = false;         ///< the kernel goes on handling the frames that we receive
-  bool merges_fragments = false;     ///< IPv4 fragments arrive reassembled: not for a bridge
-  bool endpoint = false;             ///< the peer is a guest or a process (vhost, memif)
-  bool multicast_filterless = true;  ///< receives every frame without being told to
+  bool is_virtual = false;        ///< a vdev
+  bool kernel_bypass = true;      ///< false: frames pass through the kernel's network stack
+  bool kernel_interface = false;  ///< stands on a kernel interface given by `iface` or the like
+  bool copies = false;            ///< each frame is copied between kernel and mbuf
+  bool takes_a_copy = false;      ///< the kernel goes on handling the frames that we receive
+  bool merges_fragments = false;  ///< IPv4 fragments arrive reassembled: not for a bridge
+  bool endpoint = false;          ///< the peer is a guest or a process (vhost, memif)
 
   std::string_view source;  ///< where all this was read or measured
 };
@@ -70,7 +69,8 @@ struct NicProfile {
 [[nodiscard]] const NicProfile& profile_of(std::string_view driver,
                                            std::optional<PciId> pci = std::nullopt) noexcept;
 
-/// One queue, no RSS, no hash, single segments: what works with any device.
+/// For a device we know nothing of: up to 16 queues where the device itself offers RSS, its hash is
+/// never used, its error counters are never subtracted, and frames go out in one segment.
 [[nodiscard]] const NicProfile& conservative_profile() noexcept;
 
 [[nodiscard]] std::span<const NicProfile> nic_table() noexcept;

@@ -84,10 +84,12 @@ std::size_t mempool_bytes(const MempoolConfig& config) noexcept {
 
 Expected<Mempool> Mempool::create(const std::string& name, const MempoolConfig& config) {
   if (auto checked = check(name, config); !checked) return tl::unexpected(checked.error());
+  // With this flag DPDK lets an object lie across the boundary of two pages.
+  const unsigned flags = rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
   const DpdkLogCapture capture;
   Mempool pool{rte_mempool_create_empty(name.c_str(), config.mbufs, element_bytes(config),
                                         config.cache, sizeof(rte_pktmbuf_pool_private),
-                                        config.numa_node, 0)};
+                                        config.numa_node, flags)};
   if (pool.raw() == nullptr) {
     const int code = rte_errno;
     return code == ENOMEM ? fail(no_memory(name, config))
@@ -105,6 +107,9 @@ Expected<Mempool> Mempool::create(const std::string& name, const MempoolConfig& 
                             : fail(-added, with_dpdk_reason("mempool " + name, capture));
   }
   if (pool.raw()->populated_size < config.mbufs) return fail(no_memory(name, config));
+  // The flag says as well that no device can use the pool, which is wrong here: it was filled with
+  // bus addresses.
+  pool.raw()->flags &= ~(RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NON_IO);
   static_cast<void>(rte_mempool_obj_iter(pool.raw(), rte_pktmbuf_init, nullptr));
   return pool;
 }
