@@ -84,7 +84,7 @@ tl::unexpected<Error> unknown_key(const Config& config, std::string_view path) {
   schema::for_each_key(
       config, [&paths](const std::string& at, const auto&, const auto&) { paths.push_back(at); });
   const std::vector<std::string_view> names{paths.begin(), paths.end()};
-  return fail(quoted(path) + " is not a key; allowed: " + join(names));
+  return fail(in_quotes(path) + " is not a key; allowed: " + join(names));
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ Expected<LoadedConfig> config_from_bridge_option(std::string_view ports) {
   constexpr std::string_view kForm = "; allowed: two interfaces, --bridge eth1,eth2";
   const std::size_t comma = ports.find(',');
   if (comma == std::string_view::npos || ports.find(',', comma + 1) != std::string_view::npos) {
-    return fail("--bridge: " + quoted(ports) + " is not two ports" + std::string{kForm});
+    return fail("--bridge: " + in_quotes(ports) + " is not two ports" + std::string{kForm});
   }
   LoadedConfig loaded;
   for (const std::string_view device : {ports.substr(0, comma), ports.substr(comma + 1)}) {

@@ -30,15 +30,19 @@ Names names_of() {
   return names;
 }
 
-/// `steering.mode` for a `mode` that stands in another section, or "".
+/// `steering.mode` for a `mode` that stands in another section, or "". A key that ports or bridges
+/// have too is more likely meant to be the one of the section that exists once.
 std::string full_name(std::string_view name) {
   Config one_of_each;
   one_of_each.ports.resize(1);
   one_of_each.bridges.resize(1);
   std::string found;
+  bool once = false;
   schema::for_each_key(one_of_each, [&](std::string path, const auto& key, const auto& /*s*/) {
-    if (!found.empty() || key.name != name) return;
-    if (const auto index = path.find("[0]"); index != std::string::npos) path.erase(index, 3);
+    if (once || key.name != name) return;
+    const std::size_t index = path.find("[0]");
+    once = index == std::string::npos;
+    if (!once) path.erase(index, 3);
     found = std::move(path);
   });
   return found;

@@ -53,10 +53,10 @@ Expected<DeviceKind> parse_device(std::string_view device) {
     const bool good = device.size() <= kMaxDevice && is_printable(device) &&
                       is_vdev_name(device.substr(0, device.find(',')));
     if (good) return DeviceKind::kVdev;
-    return fail(quoted(device) + " is not a DPDK vdev" + std::string{kForms});
+    return fail(in_quotes(device) + " is not a DPDK vdev" + std::string{kForms});
   }
   if (is_interface(device)) return DeviceKind::kInterface;
-  return fail(quoted(device) + " is not a device" + std::string{kForms});
+  return fail(in_quotes(device) + " is not a device" + std::string{kForms});
 }
 
 std::string canonical_device(std::string_view device) {

@@ -56,7 +56,7 @@ Key<S> fixed_row(std::string_view name, std::string_view value, std::string_view
     if (!text) return tl::unexpected(text.error());
     const bool off = self.rule.fixed == "false" && *text == "off";
     if (*text == self.rule.fixed || off) return {};
-    return refuse(quoted(*text) + " is not supported by this version", self.allowed);
+    return refuse(in_quotes(*text) + " is not supported by this version", self.allowed);
   };
   key.check = [](const S& /*from*/, const Key<S>& /*self*/) -> Expected<void> { return {}; };
   key.write = [](const S& /*from*/, const Key<S>& self) { return std::string{self.rule.fixed}; };
@@ -82,11 +82,11 @@ bool has_control(std::string_view text) {
 }
 
 std::string flaw_of_name(std::string_view text) {
-  return is_name(text, 31, "_.-") ? "" : quoted(text) + " is not a name";
+  return is_name(text, 31, "_.-") ? "" : in_quotes(text) + " is not a name";
 }
 
 std::string flaw_of_instance(std::string_view text) {
-  return is_name(text, 32, "_-") ? "" : quoted(text) + " is not an instance name";
+  return is_name(text, 32, "_-") ? "" : in_quotes(text) + " is not an instance name";
 }
 
 std::string flaw_of_device(std::string_view text) {
@@ -96,11 +96,11 @@ std::string flaw_of_device(std::string_view text) {
 
 std::string flaw_of_directory(std::string_view text) {
   const bool good = text.size() <= 4000 && text.substr(0, 1) == "/" && !has_control(text);
-  return good ? "" : quoted(text) + " is not an absolute path";
+  return good ? "" : in_quotes(text) + " is not an absolute path";
 }
 
 std::string flaw_of_filter(std::string_view text) {
-  if (has_control(text)) return quoted(text) + " has control characters";
+  if (has_control(text)) return in_quotes(text) + " has control characters";
   return text.size() <= 65535 ? "" : "the filter is longer than 65535 characters";
 }
 

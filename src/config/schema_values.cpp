@@ -47,7 +47,7 @@ Expected<std::string> one_text(const Value& value, std::string_view allowed) {
 
 Expected<std::string> plain_text(const Value& value, std::string_view allowed) {
   if (!value.list && value.quoted) {
-    return refuse(quoted(value.text) + " stands in quotes, which makes it a text", allowed);
+    return refuse(in_quotes(value.text) + " stands in quotes, which makes it a text", allowed);
   }
   return one_text(value, allowed);
 }
@@ -162,7 +162,7 @@ Expected<std::string> Parse<std::string>::from(const Value& value, const Rule& r
 }
 
 Expected<Names> Parse<Names>::from(const Value& value, const Rule& rule, std::string_view allowed) {
-  if (!value.list) return refuse(quoted(value.text) + " is not a list", allowed);
+  if (!value.list) return refuse(in_quotes(value.text) + " is not a list", allowed);
   if (value.items.size() != 2) {
     return refuse(std::to_string(value.items.size()) + " ports, a bridge joins two", allowed);
   }

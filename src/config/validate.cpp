@@ -50,14 +50,15 @@ class Validator {
     for (std::size_t i = 0; i < config_.ports.size(); ++i) {
       const PortConfig& port = config_.ports[i];
       if (!names.insert(port.name).second) {
-        return refuse(indexed("ports", i, "name"), "another port is called " + quoted(port.name) +
-                                                       " too; allowed: a name of its own");
+        return refuse(
+            indexed("ports", i, "name"),
+            "another port is called " + in_quotes(port.name) + " too; allowed: a name of its own");
       }
       for (const std::string& claim : claims_of(port.device)) {
         const auto [owner, is_new] = owners.try_emplace(claim, port.name);
         if (is_new || owner->second == port.name) continue;
         return refuse(indexed("ports", i, "device"),
-                      quoted(claim) + " is already the device of port " + owner->second +
+                      in_quotes(claim) + " is already the device of port " + owner->second +
                           "; allowed: a device of its own for each port");
       }
     }
@@ -72,22 +73,22 @@ class Validator {
     for (std::size_t i = 0; i < config_.bridges.size(); ++i) {
       const BridgeConfig& bridge = config_.bridges[i];
       if (!names.insert(bridge.name).second) {
-        return refuse(
-            indexed("bridge", i, "name"),
-            "another bridge is called " + quoted(bridge.name) + " too; allowed: a name of its own");
+        return refuse(indexed("bridge", i, "name"), "another bridge is called " +
+                                                        in_quotes(bridge.name) +
+                                                        " too; allowed: a name of its own");
       }
       const std::string path = indexed("bridge", i, "ports");
       if (bridge.ports[0] == bridge.ports[1]) {
-        return refuse(
-            path, quoted(bridge.ports[0]) + " is both ports; allowed: two ports of " + join(known));
+        return refuse(path, in_quotes(bridge.ports[0]) + " is both ports; allowed: two ports of " +
+                                join(known));
       }
       for (const std::string& port : bridge.ports) {
         if (std::ranges::find(known, port) == known.end()) {
-          return refuse(path, quoted(port) + " is not a port; allowed: " + join(known));
+          return refuse(path, in_quotes(port) + " is not a port; allowed: " + join(known));
         }
         const auto [other, is_new] = bridge_of.try_emplace(port, bridge.name);
         if (!is_new) {
-          return refuse(path, quoted(port) + " is already in bridge " + other->second +
+          return refuse(path, in_quotes(port) + " is already in bridge " + other->second +
                                   "; allowed: one bridge a port");
         }
       }

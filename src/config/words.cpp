@@ -52,10 +52,10 @@ Expected<Range> parse_range(std::string_view text) {
   const std::size_t dash = text.find('-');
   const auto first = parse_number(text.substr(0, dash));
   const auto last = dash == std::string_view::npos ? first : parse_number(text.substr(dash + 1));
-  if (!first || !last) return fail(quoted(text) + " is not a number or a range");
-  if (*first > *last) return fail(quoted(text) + " runs backwards");
+  if (!first || !last) return fail(in_quotes(text) + " is not a number or a range");
+  if (*first > *last) return fail(in_quotes(text) + " runs backwards");
   if (*last > std::numeric_limits<std::uint16_t>::max()) {
-    return fail(quoted(text) + " is above 65535");
+    return fail(in_quotes(text) + " is above 65535");
   }
   return Range{static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
 }
@@ -90,7 +90,7 @@ Expected<std::size_t> find_word(std::string_view text, std::string_view what, Wo
                                 WordsView later) {
   const auto found = std::find(words.begin(), words.end(), text);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  std::string message = quoted(text);
+  std::string message = in_quotes(text);
   if (std::find(later.begin(), later.end(), text) != later.end()) {
     message += " is not supported by this version";
   } else {
@@ -124,19 +124,19 @@ Expected<CaptureFormat> parse_capture_format(std::string_view text) {
 Expected<bool> parse_switch(std::string_view text) {
   if (text == "true" || text == "on") return true;
   if (text == "false" || text == "off") return false;
-  return fail(quoted(text) + " is not a switch; allowed: true, false, on, off");
+  return fail(in_quotes(text) + " is not a switch; allowed: true, false, on, off");
 }
 
 Expected<std::uint64_t> parse_number(std::string_view text) {
   constexpr std::string_view kForm = "; allowed: decimal digits without sign or leading zero";
   const bool leading_zero = text.size() > 1 && text.front() == '0';
   if (!all_digits(text) || leading_zero) {
-    return fail(quoted(text) + " is not a whole decimal number" + std::string{kForm});
+    return fail(in_quotes(text) + " is not a whole decimal number" + std::string{kForm});
   }
   std::uint64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc{}) {
-    return fail(quoted(text) + " is out of range" + std::string{kForm});
+    return fail(in_quotes(text) + " is out of range" + std::string{kForm});
   }
   return value;
 }
@@ -177,7 +177,7 @@ Expected<std::vector<std::uint32_t>> parse_weights(std::string_view text) {
     const auto weight = parse_number(part);
     if (!weight) return fail(refusal_of(weight.error()).what + std::string{kWeightsForm});
     if (*weight > std::numeric_limits<std::uint32_t>::max()) {
-      return fail(quoted(part) + " is out of range" + std::string{kWeightsForm});
+      return fail(in_quotes(part) + " is out of range" + std::string{kWeightsForm});
     }
     weights.push_back(static_cast<std::uint32_t>(*weight));
   }
@@ -216,7 +216,7 @@ std::string printable(std::string_view text) {
   return line;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   if (text.empty()) return "an empty text";
   return "'" + printable(text) + "'";
 }

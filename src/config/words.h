@@ -144,6 +144,6 @@ struct Refusal {
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// printable() between quotes, or `an empty text`.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 }  // namespace mqsteer

@@ -94,8 +94,11 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlNode& add(const YAML::Mark& mark, const std::string& tag, YamlNode::Kind kind) {
     refuse_tag(mark, tag);
-    if (wants_key()) throw Unwanted{line_of(mark), "a key that is no word; allowed: key: value"};
-    if (++nodes_ > kMaxNodes) throw Unwanted{line_of(mark), "more than 10000 values"};
+    if (wants_key())
+      throw Unwanted{line_of(mark),
+                     "no key where one must be, or an open bracket; allowed: key: value"};
+    if (++nodes_ > kMaxNodes)
+      throw Unwanted{line_of(mark), "more than 10000 values; allowed: fewer"};
     YamlNode* node = &root_;
     if (!path_.empty()) node = &path_.back()->children.emplace_back();
     node->kind = kind;
@@ -107,7 +110,8 @@ class TreeBuilder : public YAML::EventHandler {
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
             YamlNode::Kind kind) {
     refuse_anchor(mark, anchor);
-    if (path_.size() == kMaxDepth) throw Unwanted{line_of(mark), "nested deeper than 16 levels"};
+    if (path_.size() == kMaxDepth)
+      throw Unwanted{line_of(mark), "nested deeper than 16 levels; allowed: fewer"};
     // Only the last child of each open node grows, so the pointers in path_ stay good.
     path_.push_back(&add(mark, tag, kind));
   }
