@@ -1,0 +1,176 @@
+#include "control/commands.h"
+
+#include "config/config_file.h"
+#include "config/validate.h"
+#include "config/words.h"
+#include "control/request.h"
+#include "control/views.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace mqsteer {
+namespace {
+
+using Handler = Expected<Json> (*)(ControlTarget&, const KeyValues&);
+
+Expected<Json> port_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return ports_view(target.snapshot(), target.plan(), target.port_notes());
+}
+
+Expected<Json> queue_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return queues_view(target.snapshot(), target.plan());
+}
+
+Expected<Json> worker_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return workers_view(target.snapshot());
+}
+
+Expected<WorkerId> worker_of(const ControlTarget& target, const KeyValues& keys) {
+  const std::string& text = keys.find("worker")->second;  // check_keys saw it
+  const std::size_t workers = target.plan().lcores.size();
+  const auto number = parse_number(text);
+  if (number && *number < workers) return WorkerId{static_cast<std::uint16_t>(*number)};
+  return fail("there is no worker " + in_quotes(text) + "; allowed: 0-" +
+              std::to_string(workers - 1));
+}
+
+Expected<Json> worker_abandon(ControlTarget& target, const KeyValues& keys) {
+  const auto worker = worker_of(target, keys);
+  if (!worker) return tl::unexpected(worker.error());
+  if (auto done = target.abandon(*worker); !done) return tl::unexpected(done.error());
+  return Json{{"abandoned", worker->value()}};
+}
+
+Expected<Json> worker_restore(ControlTarget& target, const KeyValues& keys) {
+  const auto worker = worker_of(target, keys);
+  if (!worker) return tl::unexpected(worker.error());
+  if (auto done = target.restore(*worker); !done) return tl::unexpected(done.error());
+  return Json{{"restored", worker->value()}};
+}
+
+Expected<Json> plan_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return plan_view(target.plan());
+}
+
+Expected<Json> config_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return config_view(target.config());
+}
+
+Expected<Json> config_diff(ControlTarget& target, const KeyValues& /*keys*/) {
+  const DaemonFacts& daemon = target.daemon();
+  if (daemon.config_path.empty() || !daemon.read_file) {
+    return fail("mqsteerd was started without a file, so there is nothing to compare with");
+  }
+  const auto file = daemon.read_file();
+  if (!file) return tl::unexpected(file.error());
+  Json view = {{"path", daemon.config_path}};
+  view.update(config_diff_view(target.config(), *file));
+  return view;
+}
+
+Expected<Json> stats_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return stats_view(target.snapshot());
+}
+
+Expected<Json> steering_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return steering_view(target.config(), target.snapshot());
+}
+
+/// All keys into a copy first, so that a bad one leaves everything as it is.
+Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
+  Config wanted = target.config();
+  for (const auto& [key, value] : keys) {
+    if (auto set = set_key(wanted, "steering." + key, value); !set) {
+      return tl::unexpected(set.error());
+    }
+  }
+  // New workers with the old weights are a mistake that the message of validate() would hide.
+  const SteeringConfig& steering = wanted.steering;
+  if (keys.contains("workers") && !keys.contains("weights") && !steering.workers.empty() &&
+      !steering.weights.empty() && steering.weights.size() != steering.workers.size()) {
+    return fail("steering.weights: the " + std::to_string(steering.weights.size()) +
+                " weights set before do not fit " + std::to_string(steering.workers.size()) +
+                " workers; allowed: weights=equal, or a weight for each worker");
+  }
+  if (auto valid = validate(wanted); !valid) return tl::unexpected(valid.error());
+  const auto moved = target.set_steering(steering);
+  if (!moved) return tl::unexpected(moved.error());
+  Json view = {{"changed_buckets", *moved}};
+  view.update(steering_view(target.config(), target.snapshot()));
+  return view;
+}
+
+Expected<Json> version(ControlTarget& target, const KeyValues& /*keys*/) {
+  const DaemonFacts& daemon = target.daemon();
+  const auto uptime = std::chrono::steady_clock::now() - daemon.started;
+  return Json{{"version", daemon.version},
+              {"instance", target.config().instance},
+              {"pid", getpid()},
+              {"uptime_s", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+              {"config", daemon.config_path.empty() ? Json{} : Json(daemon.config_path)}};
+}
+
+Expected<Json> ping(ControlTarget& target, const KeyValues& /*keys*/) {
+  return Json{{"pong", target.config().instance}};
+}
+
+struct Row {
+  CommandId id;
+  Handler handler;
+};
+
+/// Those of the command table that the daemon answers.
+constexpr std::array kHandlers = {
+    Row{CommandId::kConfigDiff, config_diff},
+    Row{CommandId::kConfigShow, config_show},
+    Row{CommandId::kPing, ping},
+    Row{CommandId::kPlanShow, plan_show},
+    Row{CommandId::kPortShow, port_show},
+    Row{CommandId::kQueueShow, queue_show},
+    Row{CommandId::kStatsShow, stats_show},
+    Row{CommandId::kSteeringSet, steering_set},
+    Row{CommandId::kSteeringShow, steering_show},
+    Row{CommandId::kVersion, version},
+    Row{CommandId::kWorkerAbandon, worker_abandon},
+    Row{CommandId::kWorkerRestore, worker_restore},
+    Row{CommandId::kWorkerShow, worker_show},
+};
+static_assert(kHandlers.size() + 1 == static_cast<std::size_t>(CommandId::kCount),
+              "every command but top, which mqsteerctl makes from stats show");
+
+Handler handler_of(CommandId id) noexcept {
+  for (const Row& row : kHandlers) {
+    if (row.id == id) return row.handler;
+  }
+  return nullptr;
+}
+
+Expected<Json> run(ControlTarget& target, std::string_view line) {
+  const auto request = parse_request(line);
+  if (!request) return tl::unexpected(request.error());
+  const auto spec = find_command(request->object, request->command);
+  if (!spec) return tl::unexpected(spec.error());
+  if (auto checked = check_keys(**spec, request->keys); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  const Handler handler = handler_of((*spec)->id);
+  if (handler == nullptr) {
+    return fail((*spec)->name() + " is made by mqsteerctl, from stats show");
+  }
+  return handler(target, request->keys);
+}
+
+}  // namespace
+
+std::string answer(ControlTarget& target, std::string_view line) {
+  const auto view = run(target, line);
+  if (!view) return error_line(view.error());
+  // Device and file names may hold any bytes; JSON may not.
+  return view->dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace mqsteer

@@ -1,0 +1,256 @@
+#include "control/views.h"
+
+#include "config/changes.h"
+#include "config/words.h"
+#include "steering/bucket_index.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace mqsteer {
+namespace {
+
+std::string_view link_word(bool up) {
+  return up ? "up" : "down";
+}
+
+std::string_view state_of(const WorkerFigures& worker) {
+  if (worker.abandoned) return "abandoned";
+  return worker.listed ? "listed" : "unlisted";
+}
+
+double part_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// To a tenth of a percent; more would pretend.
+double rounded_share(double share) {
+  return std::round(share * 1000) / 1000;
+}
+
+Json port_counters(const PortFigures& port) {
+  return {{"name", port.name},
+          {"device", port.device},
+          {"driver", port.driver},
+          {"link", link_word(port.link_up)},
+          {"rx_packets", port.counters.rx_packets},
+          {"rx_bytes", port.counters.rx_bytes},
+          {"rx_missed", port.counters.rx_missed},
+          {"rx_nombuf", port.counters.rx_nombuf},
+          {"rx_errors", port.counters.rx_errors},
+          {"tx_packets", port.counters.tx_packets},
+          {"tx_bytes", port.counters.tx_bytes},
+          {"tx_errors", port.counters.tx_errors}};
+}
+
+Json queue_counters(const QueueFigures& queue) {
+  return {{"queue", queue.queue.value()},
+          {"lcore", queue.lcore.value()},
+          {"rx_packets", queue.rx_packets},
+          {"rx_bytes", queue.rx_bytes}};
+}
+
+Json worker_counters(const WorkerFigures& worker) {
+  return {{"worker", worker.worker.value()},
+          {"lcore", worker.lcore.value()},
+          {"state", state_of(worker)},
+          {"buckets", worker.buckets},
+          {"packets", worker.packets},
+          {"backlog", worker.backlog},
+          {"moves", worker.moves},
+          {"moves_held", worker.moves_held},
+          {"tx", worker.tx},
+          {"consumed", worker.consumed},
+          {"pause_frames", worker.pause_frames},
+          {"busy_cycles", worker.busy_cycles},
+          {"idle_cycles", worker.idle_cycles},
+          {"drops", drops_view(worker.drops)}};
+}
+
+Json totals_view(const TotalFigures& totals) {
+  // Read one after the other while packets flow, so in between it may be off either way.
+  const auto unaccounted = static_cast<std::int64_t>(totals.in() - totals.out() - totals.in_flight);
+  return {{"rx", totals.rx},
+          {"originated", totals.originated},
+          {"copies", totals.copies},
+          {"tx", totals.tx},
+          {"consumed", totals.consumed},
+          {"in_flight", totals.in_flight},
+          {"unaccounted", unaccounted},
+          {"drops", drops_view(totals.drops)}};
+}
+
+const PlannedLcore* planned_of(const Plan& plan, LcoreId lcore) {
+  const auto at = std::ranges::find(plan.lcores, lcore, &PlannedLcore::lcore);
+  return at == plan.lcores.end() ? nullptr : &*at;
+}
+
+/// "rx+worker" where packets may be handled on the lcore that receives them.
+Json planned_lcore(const Plan& plan, const PlannedLcore& lcore) {
+  Json queues = Json::array();
+  for (const PlannedQueue& queue : lcore.rx) {
+    queues.push_back({{"port", plan.ports[queue.port].name}, {"queue", queue.queue.value()}});
+  }
+  return {{"lcore", lcore.lcore.value()},
+          {"worker", lcore.worker.value()},
+          {"rx", std::move(queues)},
+          {"pool_mbufs", lcore.pool_mbufs},
+          {"data_room_bytes", lcore.data_room_bytes}};
+}
+
+Json planned_port(const PlannedPort& port) {
+  return {{"name", port.name},
+          {"rx_queues", port.rx_queues},
+          {"tx_queues", port.tx_queues},
+          {"rx_descriptors", port.rx_descriptors},
+          {"tx_descriptors", port.tx_descriptors},
+          {"tx_shared", port.tx_shared}};
+}
+
+/// The weight that the configuration gives a worker; 0 where it is not listed.
+std::uint32_t weight_of(const SteeringConfig& steering, const WorkerFigures& worker) {
+  if (!worker.listed) return 0;
+  if (steering.weights.empty()) return 1;
+  std::size_t at = worker.worker.value();
+  if (!steering.workers.empty()) {
+    at = static_cast<std::size_t>(std::ranges::find(steering.workers, worker.worker.value()) -
+                                  steering.workers.begin());
+  }
+  return at < steering.weights.size() ? steering.weights[at] : 0;
+}
+
+std::uint32_t buckets_of(const SteeringConfig& steering) {
+  if (steering.mode == SteeringMode::kNone) return 0;
+  return steering.mode == SteeringMode::kRps ? 1U << kRpsBucketBits : steering.rss_buckets;
+}
+
+}  // namespace
+
+Json drops_view(const DropFigures& drops) {
+  Json view = Json::object();
+  for (std::size_t i = 0; i < kDropReasons; ++i) view[std::string{kDropReasonNames[i]}] = drops[i];
+  return view;
+}
+
+Json stats_view(const Snapshot& snapshot) {
+  Json ports = Json::array();
+  for (const PortFigures& port : snapshot.ports) {
+    Json view = port_counters(port);
+    view["queues"] = Json::array();
+    for (const QueueFigures& queue : port.queues) view["queues"].push_back(queue_counters(queue));
+    ports.push_back(std::move(view));
+  }
+  Json workers = Json::array();
+  for (const WorkerFigures& worker : snapshot.workers) workers.push_back(worker_counters(worker));
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return {{"ports", std::move(ports)},
+          {"workers", std::move(workers)},
+          {"totals", totals_view(snapshot.totals)},
+          {"time_ns", std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()}};
+}
+
+Json ports_view(const Snapshot& snapshot, const Plan& plan,
+                const std::vector<std::vector<std::string>>& notes) {
+  Json ports = Json::array();
+  for (std::size_t i = 0; i < snapshot.ports.size(); ++i) {
+    const PortFigures& port = snapshot.ports[i];
+    Json view = port_counters(port);
+    view["description"] = port.description;
+    view["link_mbps"] = port.link_mbps;
+    view["mtu"] = port.mtu;
+    view["rx_queues"] = port.queues.size();
+    view["tx_queues"] = port.tx_queues;
+    view["rx_descriptors"] = i < plan.ports.size() ? plan.ports[i].rx_descriptors : 0;
+    view["tx_descriptors"] = i < plan.ports.size() ? plan.ports[i].tx_descriptors : 0;
+    view["notes"] = i < notes.size() ? Json(notes[i]) : Json::array();
+    ports.push_back(std::move(view));
+  }
+  return {{"ports", std::move(ports)}};
+}
+
+Json queues_view(const Snapshot& snapshot, const Plan& plan) {
+  Json queues = Json::array();
+  for (const PortFigures& port : snapshot.ports) {
+    for (const QueueFigures& queue : port.queues) {
+      const PlannedLcore* lcore = planned_of(plan, queue.lcore);
+      queues.push_back({{"port", port.name},
+                        {"queue", queue.queue.value()},
+                        {"lcore", queue.lcore.value()},
+                        {"worker", lcore == nullptr ? Json{} : Json(lcore->worker.value())},
+                        {"rx_packets", queue.rx_packets},
+                        {"rx_bytes", queue.rx_bytes}});
+    }
+  }
+  return {{"queues", std::move(queues)}};
+}
+
+Json workers_view(const Snapshot& snapshot) {
+  Json workers = Json::array();
+  for (const WorkerFigures& worker : snapshot.workers) {
+    Json view = worker_counters(worker);
+    view["busy_share"] =
+        rounded_share(part_of(worker.busy_cycles, worker.busy_cycles + worker.idle_cycles));
+    workers.push_back(std::move(view));
+  }
+  return {{"workers", std::move(workers)}};
+}
+
+Json plan_view(const Plan& plan) {
+  Json lcores = Json::array();
+  for (const PlannedLcore& lcore : plan.lcores) lcores.push_back(planned_lcore(plan, lcore));
+  Json ports = Json::array();
+  for (const PlannedPort& port : plan.ports) ports.push_back(planned_port(port));
+  return {{"lcores", std::move(lcores)},
+          {"ports", std::move(ports)},
+          {"backlog_slots", plan.backlog_slots},
+          {"backlog_budget", plan.backlog_budget},
+          {"worst_queueing_us", plan.worst_queueing_us},
+          {"pool_bytes", plan.pool_bytes},
+          {"backlog_bytes", plan.backlog_bytes},
+          {"steering_bytes", plan.steering_bytes},
+          {"total_bytes", plan.total_bytes()},
+          {"notes", plan.notes}};
+}
+
+Json steering_view(const Config& config, const Snapshot& snapshot) {
+  const SteeringConfig& steering = config.steering;
+  std::uint64_t packets = 0;
+  for (const WorkerFigures& worker : snapshot.workers) packets += worker.packets;
+  Json workers = Json::array();
+  for (const WorkerFigures& worker : snapshot.workers) {
+    workers.push_back({{"worker", worker.worker.value()},
+                       {"lcore", worker.lcore.value()},
+                       {"state", state_of(worker)},
+                       {"buckets", worker.buckets},
+                       {"weight", weight_of(steering, worker)},
+                       {"packets", worker.packets},
+                       {"share", rounded_share(part_of(worker.packets, packets))}});
+  }
+  constexpr std::array<std::string_view, 3> kFunctions = {"none", "fast", "toeplitz"};
+  return {{"mode", name_of(steering.mode)},
+          {"hash", "software"},
+          {"hash_function", kFunctions[static_cast<std::size_t>(steering.mode)]},
+          {"symmetric", steering.symmetric},
+          {"tunnels", name_of(steering.tunnels)},
+          {"buckets", buckets_of(steering)},
+          {"rss_buckets", steering.rss_buckets},
+          {"rss_bits", name_of(steering.rss_bits)},
+          {"flow_limit", steering.flow_limit},
+          {"workers", std::move(workers)}};
+}
+
+Json config_diff_view(const Config& running, const Config& file) {
+  Json changes = Json::array();
+  for (const ConfigChange& change : changes_between(running, file)) {
+    changes.push_back({{"key", change.key},
+                       {"running", change.from},
+                       {"file", change.to},
+                       {"live", change.live}});
+  }
+  return {{"changes", std::move(changes)}};
+}
+
+}  // namespace mqsteer

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "runtime/plan.h"
+#include "runtime/snapshot.h"
+
+#include <mqsteer/config.h>
+#include <mqsteer/error.h>
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace mqsteer {
+
+struct DaemonFacts;
+
+/// What the commands answer, as JSON; the only source of figures, since mqsteerctl makes its text
+/// from the same objects. Names of members are public: add, never rename.
+using Json = nlohmann::ordered_json;
+
+/// {"ports": […], "workers": […], "totals": {…}, "time_ns": monotonic clock}
+[[nodiscard]] Json stats_view(const Snapshot& snapshot);
+
+/// {"ports": […]}: what the ports are and count. notes: by port; may be shorter.
+[[nodiscard]] Json ports_view(const Snapshot& snapshot, const Plan& plan,
+                              const std::vector<std::vector<std::string>>& notes);
+
+/// {"queues": [{"port", "queue", "lcore", "worker", "rx_packets", "rx_bytes"}]}
+[[nodiscard]] Json queues_view(const Snapshot& snapshot, const Plan& plan);
+
+/// {"workers": […]}: as in stats, and the lifetime's share of turns that had work.
+[[nodiscard]] Json workers_view(const Snapshot& snapshot);
+
+/// {"lcores": […], "ports": […], "backlog_slots", …, "notes": […]}
+[[nodiscard]] Json plan_view(const Plan& plan);
+
+/// {"mode", …, "workers": [{"worker", "lcore", "state", "buckets", "weight", "packets", "share"}]}
+[[nodiscard]] Json steering_view(const Config& config, const Snapshot& snapshot);
+
+/// {"config": the file's keys as JSON, "yaml": the same as the file's text}
+[[nodiscard]] Json config_view(const Config& config);
+
+/// {"changes": [{"key", "running", "file", "live"}]}
+[[nodiscard]] Json config_diff_view(const Config& running, const Config& file);
+
+/// Every reason by its name, those without a drop too.
+[[nodiscard]] Json drops_view(const DropFigures& drops);
+
+}  // namespace mqsteer
