@@ -28,13 +28,56 @@ const std::byte* data_of(const rte_mbuf* mbuf) noexcept {
   return dissect_any(bytes.data(), filled, options);
 }
 
-void dissect_mbuf(const rte_mbuf* mbuf, const KeyOptions& options, Dissection& out) noexcept {
-  if (dissect_common(data_of(mbuf), mbuf->data_len, options.symmetric, out)) return;
+/// Anything but the common packets.
+[[gnu::noinline]] Dissection dissect_rare(const rte_mbuf* mbuf,
+                                          const KeyOptions& options) noexcept {
   if (mbuf->next != nullptr && mbuf->data_len < kMaxDissectBytes) {
-    out = dissect_segments(mbuf, options);
-  } else {
-    out = dissect_any(data_of(mbuf), mbuf->data_len, options);
+    return dissect_segments(mbuf, options);
   }
+  return dissect_any(data_of(mbuf), mbuf->data_len, options);
+}
+
+void fill(PacketMeta& meta, const Dissection& dissection, std::uint32_t hash) noexcept {
+  meta.hash = hash;
+  meta.length = static_cast<std::uint16_t>(std::min<std::uint32_t>(meta.mbuf->pkt_len, 0xffff));
+  meta.kind = dissection.key.kind;
+  meta.flags = static_cast<std::uint8_t>(meta.flags | dissection.flags);
+  meta.l3 = dissection.l3;
+  meta.l4 = dissection.l4;
+}
+
+[[gnu::noinline]] void run_rare(PacketMeta& meta, const KeyOptions& options) noexcept {
+  const Dissection dissection = dissect_rare(meta.mbuf, options);
+  fill(meta, dissection, fast_hash(dissection.key));
+}
+
+/// One pass: the keys of common packets never leave the registers.
+void run_fast(std::span<PacketMeta> burst, const KeyOptions& options) noexcept {
+  for (PacketMeta& meta : burst) {
+    Dissection common;
+    if (dissect_common(data_of(meta.mbuf), meta.mbuf->data_len, options.symmetric, common)) {
+      fill(meta, common, fast_hash(common.key));
+    } else {
+      run_rare(meta, options);
+    }
+  }
+}
+
+/// Two passes, keys first: hashing a key just written stalls on store forwarding.
+void run_toeplitz(std::span<PacketMeta> burst, const KeyOptions& options,
+                  const Toeplitz& toeplitz) noexcept {
+  // Left uninitialised: clearing it costs as much as half a dissection.
+  alignas(Dissection) std::array<std::byte, sizeof(Dissection) * kMaxBurst> storage;
+  auto* found = reinterpret_cast<Dissection*>(storage.data());
+  std::array<std::uint32_t, kMaxBurst> hashes;
+  for (std::size_t i = 0; i < burst.size(); ++i) {
+    const rte_mbuf* mbuf = burst[i].mbuf;
+    if (!dissect_common(data_of(mbuf), mbuf->data_len, options.symmetric, found[i])) {
+      found[i] = dissect_rare(mbuf, options);
+    }
+  }
+  toeplitz.run({found, burst.size()}, hashes.data());
+  for (std::size_t i = 0; i < burst.size(); ++i) fill(burst[i], found[i], hashes[i]);
 }
 
 }  // namespace
@@ -47,26 +90,11 @@ FlowHasher::FlowHasher(const HasherConfig& config)
 }
 
 void FlowHasher::run(std::span<PacketMeta> burst) const noexcept {
-  // Keys first, then hashes: hashing a key just written stalls on store forwarding.
-  std::array<Dissection, kMaxBurst> found;
-  std::array<std::uint32_t, kMaxBurst> hashes;
-  const std::size_t count = std::min(burst.size(), kMaxBurst);
-  for (std::size_t i = 0; i < count; ++i) dissect_mbuf(burst[i].mbuf, options_, found[i]);
-  if (toeplitz_ != nullptr) {
-    toeplitz_->run(std::span{found}.first(count), hashes.data());
-  } else {
-    for (std::size_t i = 0; i < count; ++i) hashes[i] = fast_hash(found[i].key);
+  if (toeplitz_ == nullptr) return run_fast(burst, options_);
+  for (; burst.size() > kMaxBurst; burst = burst.subspan(kMaxBurst)) {
+    run_toeplitz(burst.first(kMaxBurst), options_, *toeplitz_);
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    PacketMeta& meta = burst[i];
-    const Dissection& dissection = found[i];
-    meta.hash = hashes[i];
-    meta.length = static_cast<std::uint16_t>(std::min<std::uint32_t>(meta.mbuf->pkt_len, 0xffff));
-    meta.kind = dissection.key.kind;
-    meta.flags = static_cast<std::uint8_t>(meta.flags | dissection.flags);
-    meta.l3 = dissection.l3;
-    meta.l4 = dissection.l4;
-  }
+  run_toeplitz(burst, options_, *toeplitz_);
 }
 
 FlowHasher::Explained FlowHasher::explain(const std::byte* data, std::size_t readable,

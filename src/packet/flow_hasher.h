@@ -31,7 +31,8 @@ class FlowHasher {
 
   /// Fills hash, length, kind, l3 and l4 of every packet, and ORs its findings into flags.
   ///
-  /// burst: at most kMaxBurst packets with mbuf set; mbufs stay the caller's and are not written to
+  /// burst: packets with mbuf set, of any number, best no more than kMaxBurst; mbufs stay the
+  ///   caller's and are only read
   void run(std::span<PacketMeta> burst) const noexcept;
 
   /// The same for plain bytes, by the same functions: what mqsim and `explain` say is what the data

@@ -90,17 +90,30 @@ void Toeplitz::run_tables(const Toeplitz& self, std::span<const Dissection> pack
 __attribute__((target("pclmul"))) void Toeplitz::run_carryless(const Toeplitz& self,
                                                                std::span<const Dissection> packets,
                                                                std::uint32_t* hashes) noexcept {
-  const auto term = [&self](const FlowKey& key, std::size_t i)
+  const auto two = [&self](const FlowKey& key, std::size_t i)
+      __attribute__((target("pclmul"), always_inline)) {
+    const auto* words = reinterpret_cast<const __m128i*>(&key.words[i]);
+    const auto* windows = reinterpret_cast<const __m128i*>(&self.windows_[i]);
+    const __m128i input = _mm_cvtepu32_epi64(_mm_loadl_epi64(words));
+    const __m128i window = _mm_load_si128(windows);
+    return _mm_xor_si128(_mm_clmulepi64_si128(input, window, 0x00),
+                         _mm_clmulepi64_si128(input, window, 0x11));
+  };
+  const auto one = [&self](const FlowKey& key, std::size_t i)
       __attribute__((target("pclmul"), always_inline)) {
     return _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(key.words[i])),
                                 _mm_cvtsi64_si128(static_cast<std::int64_t>(self.windows_[i])), 0);
   };
   for (std::size_t n = 0; n < packets.size(); ++n) {
     const FlowKey& key = packets[n].key;
-    __m128i sum = _mm_xor_si128(_mm_xor_si128(term(key, 0), term(key, 1)), term(key, 2));
-    if (key.family != AddressFamily::kIpv4) {
-      const std::size_t words = key.word_count();
-      for (std::size_t i = 3; i < words; ++i) sum = _mm_xor_si128(sum, term(key, i));
+    __m128i sum = two(key, 0);
+    if (key.family == AddressFamily::kIpv4) {
+      sum = _mm_xor_si128(sum, one(key, 2));
+    } else {
+      sum = _mm_xor_si128(sum, two(key, 2));
+    }
+    if (key.family == AddressFamily::kIpv6) {
+      sum = _mm_xor_si128(_mm_xor_si128(sum, two(key, 4)), _mm_xor_si128(two(key, 6), one(key, 8)));
     }
     hashes[n] =
         static_cast<std::uint32_t>(static_cast<std::uint64_t>(_mm_cvtsi128_si64(sum)) >> 31U);

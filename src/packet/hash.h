@@ -67,7 +67,8 @@ class Toeplitz {
 
   Run run_ = run_tables;
   Variant variant_ = Variant::kTables;
-  std::array<std::uint64_t, FlowKey::kWords> windows_{};  ///< a word's 64 key bits, reversed
+  alignas(16)
+      std::array<std::uint64_t, FlowKey::kWords> windows_{};  ///< a word's 64 key bits, reversed
   std::array<std::array<std::uint32_t, 256>, FlowKey::kWords * 4> tables_{};
 };
 
