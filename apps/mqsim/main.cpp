@@ -1,0 +1,117 @@
+// mqsim: what would N workers see of a capture file?
+
+#include "mqsim/report.h"
+#include "mqsim/simulation.h"
+
+#include <mqsteer/error.h>
+#include <mqsteer/id.h>
+
+#include <CLI/CLI.hpp>
+#include <bit>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace {
+
+using mqsteer::Exit;
+using mqsteer::SteeringMode;
+using mqsteer::TunnelKey;
+namespace sim = mqsteer::sim;
+
+struct Arguments {
+  sim::Options options;
+  bool per_packet = false;
+  bool json = false;
+};
+
+void power_of_two(CLI::Option* option) {
+  option->check(CLI::Range(2U, 65536U))->check([](const std::string& text) {
+    return std::has_single_bit(std::stoul(text)) ? std::string{} : text + " is no power of two";
+  });
+}
+
+/// An option that takes one of two words; value: whether it was the first.
+CLI::Option* either(CLI::App& app, const std::string& name,
+                    const std::pair<std::string, std::string>& words, const std::string& what,
+                    bool& value) {
+  const auto set = [&value, words](const std::string& text) { value = text == words.first; };
+  return app.add_option_function<std::string>(name, set, what)
+      ->check(CLI::IsMember({words.first, words.second}));
+}
+
+/// Fills arguments; throws CLI::ParseError on what the command line has wrong.
+void parse(CLI::App& app, Arguments& arguments, int argc, char** argv) {
+  sim::Options& options = arguments.options;
+  bool rps = true;
+  bool inner = true;
+  either(app, "--mode", {"rps", "soft-rss"}, "how the bucket is found", rps)->required();
+  app.add_option("--workers", options.workers, "number of workers")
+      ->required()
+      ->check(CLI::Range(1U, unsigned{mqsteer::kMaxWorkers}));
+  either(app, "--tunnels", {"inner", "outer"}, "the key of tunnels (default: inner)", inner);
+  either(app, "--symmetric", {"on", "off"}, "both directions have one key (default: on)",
+         options.symmetric);
+  auto* buckets = app.add_option("--buckets", options.rss_buckets,
+                                 "entries of the soft-rss table, a power of two (default: 128)");
+  power_of_two(buckets);
+  auto* per_packet = app.add_flag("--per-packet", arguments.per_packet,
+                                  "a line for every packet in place of the summary");
+  app.add_flag("-j,--json", arguments.json, "the summary as JSON")->excludes(per_packet);
+  app.add_option("FILE", options.file, "pcap or pcapng file; - is standard input")->required();
+  app.parse(argc, argv);
+  options.mode = rps ? SteeringMode::kRps : SteeringMode::kSoftRss;
+  options.tunnels = inner ? TunnelKey::kInner : TunnelKey::kOuter;
+  if (rps && buckets->count() > 0) {
+    throw CLI::ValidationError("--buckets", "is for --mode soft-rss; the table of rps is fixed");
+  }
+}
+
+Exit refuse(const std::string& what) {
+  std::fflush(stdout);  // what came before stands before
+  std::fprintf(stderr, "mqsim: %s\n", what.c_str());
+  return Exit::kRefused;
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+Exit run(const Arguments& arguments) {
+  std::function<void(const sim::Verdict&)> each;
+  if (arguments.per_packet) each = [](const auto& verdict) { print(per_packet_line(verdict)); };
+  if (arguments.per_packet) print(sim::per_packet_header());
+  const auto summary = sim::simulate(arguments.options, each);
+  if (!summary) return refuse(summary.error().text());
+  if (arguments.json) {
+    print(to_json(arguments.options, *summary));
+  } else if (!arguments.per_packet) {
+    print(to_text(arguments.options, *summary));
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return refuse("cannot write to standard output; is the disk full?");
+  }
+  return Exit::kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{
+      "What would N workers see of a capture file? By mqsteerd's own steering, without it.",
+      "mqsim"};
+  try {
+    parse(app, arguments, argc, argv);
+    return static_cast<int>(run(arguments));
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "mqsim: %s (mqsim --help says what is allowed)\n", error.what());
+    return static_cast<int>(Exit::kUsage);
+  } catch (const std::exception& error) {
+    return static_cast<int>(refuse(error.what()));
+  }
+}
