@@ -198,6 +198,7 @@ constexpr NicProfile af_xdp_row() {
   // A pool's object is one chunk of the umem and at most a page: 64 (mempool header) + 128
   // (rte_mbuf) + the data room. 63 cache lines, since DPDK pads 64 to 65 (it wants an odd number).
   row.max_data_room_bytes = 63 * 64 - 64 - 128;
+  row.rx_headroom_bytes = 256;
   // The kernel puts a frame behind XDP_PACKET_HEADROOM (256) and the umem's headroom (64 + 128 +
   // 128): 4,032 - 576 = 3,456 bytes, less header and two tags.
   row.max_mtu = 63 * 64 - 576 - 22;

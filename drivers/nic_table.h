@@ -51,6 +51,7 @@ struct NicProfile {
   bool rings_hold_mbufs = true;               ///< each descriptor, RX and TX, may have an mbuf
   std::uint32_t mbufs_held_per_rx_queue = 0;  ///< beside what the descriptors hold
   std::uint16_t max_data_room_bytes = 65535;  ///< of an RX pool, headroom included
+  std::uint16_t rx_headroom_bytes = 0;        ///< left empty before a frame, beside DPDK's 128
   std::uint16_t max_mtu = 9702;               ///< bytes of L3, two VLAN tags beside it
 
   bool is_virtual = false;        ///< a vdev

@@ -1,5 +1,6 @@
 #include "port/device.h"
 #include "port/kernel_interface.h"
+#include "port/libxdp.h"
 #include "port/port.h"
 
 #include <rte_dev.h>
@@ -131,6 +132,7 @@ std::string interface_under(const VdevText& vdev) {
 
 Expected<PortCapabilities> open_vdev(const PortConfig& config, const VdevText& vdev,
                                      std::unique_ptr<KernelInterface> kernel) {
+  if (vdev.name.starts_with("net_af_xdp")) settle_libxdp();
   auto device = PortDevice::plug("vdev", vdev.name, vdev.arguments);
   if (!device) return of_port(config, device.error());
   if (kernel != nullptr) (*device)->keep(std::move(kernel));
@@ -157,10 +159,16 @@ Expected<PortCapabilities> open_pci(const PortConfig& config) {
 }  // namespace
 
 std::uint16_t PortCapabilities::data_room_bytes(std::uint16_t for_mtu) const noexcept {
-  const std::uint32_t frame = kHeaderBytes + kTwoTagsBytes + for_mtu + RTE_PKTMBUF_HEADROOM;
-  const std::uint32_t lines = (frame + RTE_CACHE_LINE_SIZE - 1) & ~(RTE_CACHE_LINE_SIZE - 1U);
+  const std::uint32_t bytes =
+      kHeaderBytes + kTwoTagsBytes + for_mtu + RTE_PKTMBUF_HEADROOM + profile->rx_headroom_bytes;
+  const std::uint32_t lines = (bytes + RTE_CACHE_LINE_SIZE - 1) & ~(RTE_CACHE_LINE_SIZE - 1U);
   const std::uint32_t wanted = std::max<std::uint32_t>(lines, RTE_MBUF_DEFAULT_BUF_SIZE);
   return static_cast<std::uint16_t>(std::min<std::uint32_t>(wanted, profile->max_data_room_bytes));
+}
+
+std::uint32_t PortCapabilities::frame_bytes_in(std::uint16_t data_room) const noexcept {
+  const std::uint32_t taken = RTE_PKTMBUF_HEADROOM + std::uint32_t{profile->rx_headroom_bytes};
+  return data_room > taken ? data_room - taken : 0;
 }
 
 std::uint32_t PortCapabilities::mbufs_held(std::uint16_t rx_descriptors,

@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <vector>
 
@@ -143,6 +145,12 @@ Expected<LinkInfo> parse_link(const Bytes& answer, const std::string& what) {
   return link;
 }
 
+std::string process_name(const std::string& pid) {
+  std::string name;
+  std::getline(std::ifstream{"/proc/" + pid + "/comm"}, name);
+  return name;
+}
+
 }  // namespace
 
 Expected<LinkInfo> read_link(const std::string& name) {
@@ -190,6 +198,23 @@ std::string bpf_program_name(std::uint32_t id) {
   attributes.info.info = reinterpret_cast<std::uint64_t>(&info);
   if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attributes, sizeof attributes) != 0) return {};
   return {info.name, strnlen(info.name, sizeof info.name)};
+}
+
+std::string bpf_program_user(std::uint32_t id) {
+  const std::string wanted = "prog_id:\t" + std::to_string(id);
+  std::error_code ignored;
+  for (const auto& process : std::filesystem::directory_iterator{"/proc", ignored}) {
+    const std::string pid = process.path().filename();
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    for (const auto& fd : std::filesystem::directory_iterator{process.path() / "fd", ignored}) {
+      if (std::filesystem::read_symlink(fd, ignored) != "anon_inode:bpf-prog") continue;
+      std::ifstream info{process.path() / "fdinfo" / fd.path().filename()};
+      for (std::string line; std::getline(info, line);) {
+        if (line == wanted) return process_name(pid) + " (process " + pid + ")";
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace mqsteer

@@ -35,4 +35,8 @@ struct LinkInfo {
 /// The name of a BPF program; empty where it cannot be told (CAP_SYS_ADMIN or CAP_BPF is needed).
 [[nodiscard]] std::string bpf_program_name(std::uint32_t id);
 
+/// "dpdk-testpmd (process 12)": a process that has the program open, as far as /proc tells; empty:
+/// none, so it was left behind.
+[[nodiscard]] std::string bpf_program_user(std::uint32_t id);
+
 }  // namespace mqsteer

@@ -53,11 +53,12 @@ Expected<void> in_namespace(const NamespacePlace& place,
 Expected<VethPeer> find_veth_peer(const LinkInfo& veth) {
   const auto place = place_of(veth);
   if (!place) return tl::unexpected(place.error());
-  VethPeer peer{*place, {}};
+  VethPeer peer{*place, {}, 0};
   const auto found = in_namespace(*place, [&]() -> Expected<void> {
     const auto link = read_link(veth.peer_index);
     if (!link) return tl::unexpected(link.error());
     peer.interface = link->name;
+    peer.mtu = link->mtu;
     return {};
   });
   if (!found) return tl::unexpected(found.error());

@@ -26,6 +26,7 @@ struct NamespacePlace {
 struct VethPeer {
   NamespacePlace place;
   std::string interface;
+  std::uint32_t mtu = 0;
 };
 /// Fails where its namespace has no name under /run/netns and is not that of process 1.
 [[nodiscard]] Expected<VethPeer> find_veth_peer(const LinkInfo& veth);

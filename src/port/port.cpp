@@ -172,7 +172,7 @@ Expected<void> Bringup::check_pools() {
                             " in one piece; free more hugepages of one size, or use none");
     }
     const bool scatters = (rx_offloads() & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
-    if (!scatters && room < RTE_PKTMBUF_HEADROOM + largest_frame()) {
+    if (!scatters && port_.frame_bytes_in(room) < largest_frame()) {
       return port_fault(port_, 0,
                         "a frame of MTU " + std::to_string(mtu) + " does not fit in mbufs of " +
                             std::to_string(room) + " bytes, and " + port_.driver +
@@ -190,7 +190,7 @@ Expected<void> Bringup::configure() {
   conf_.rxmode.mtu = mtu;
   conf_.txmode.offloads = info_.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   const bool whole_frames_fit = std::ranges::all_of(setup_.rx_pools, [this](const Mempool* pool) {
-    return pool->data_room_bytes() >= RTE_PKTMBUF_HEADROOM + largest_frame();
+    return port_.frame_bytes_in(pool->data_room_bytes()) >= largest_frame();
   });
   // Only where needed: scattered receive is slower.
   conf_.rxmode.offloads = whole_frames_fit ? 0 : rx_offloads();
@@ -315,6 +315,7 @@ Expected<Port> Port::start(PortCapabilities capabilities, const PortSetup& setup
   port.live_ = true;
   if (auto done = port.configure(setup); !done) return tl::unexpected(done.error());
   port.base_ = device_counters(port.capabilities_);
+  port.started_ = true;
   return port;
 }
 
@@ -334,6 +335,7 @@ Port::Port(Port&& other) noexcept
       tx_queues_{other.tx_queues_},
       mtu_{other.mtu_},
       live_{std::exchange(other.live_, false)},
+      started_{other.started_},
       base_{other.base_},
       last_{other.last_} {}
 
@@ -344,6 +346,7 @@ Port& Port::operator=(Port&& other) noexcept {
   std::swap(tx_queues_, other.tx_queues_);
   std::swap(mtu_, other.mtu_);
   std::swap(live_, other.live_);
+  std::swap(started_, other.started_);
   std::swap(base_, other.base_);
   std::swap(last_, other.last_);
   return *this;
@@ -355,8 +358,10 @@ Port::~Port() {
 
 void Port::stop() noexcept {
   if (!live_) return;
-  static_cast<void>(rte_eth_dev_stop(id().value()));
-  static_cast<void>(counters());
+  if (started_) {
+    static_cast<void>(rte_eth_dev_stop(id().value()));
+    static_cast<void>(counters());
+  }
   live_ = false;
   if (capabilities_.handle != nullptr) {
     capabilities_.handle->unplug();

@@ -50,6 +50,8 @@ struct PortCapabilities {
 
   /// The data room of an RX pool whose mbufs take a frame of this MTU (with two VLAN tags) whole.
   [[nodiscard]] std::uint16_t data_room_bytes(std::uint16_t for_mtu) const noexcept;
+  /// The longest frame that an mbuf of this data room takes whole when this port receives it.
+  [[nodiscard]] std::uint32_t frame_bytes_in(std::uint16_t data_room) const noexcept;
   /// mbufs that one RX queue and one TX queue may hold, so that a pool has them beside the rest.
   [[nodiscard]] std::uint32_t mbufs_held(std::uint16_t rx_descriptors,
                                          std::uint16_t tx_descriptors) const noexcept;
@@ -179,8 +181,9 @@ class Port {
   std::uint16_t rx_queues_ = 0;
   std::uint16_t tx_queues_ = 0;
   std::uint16_t mtu_ = 0;
-  bool live_ = false;
-  PortCounters base_;  ///< the device's counters at start
+  bool live_ = false;     ///< the device is ours to close
+  bool started_ = false;  ///< its counters mean something
+  PortCounters base_;     ///< the device's counters at start
   PortCounters last_;
 };
 
