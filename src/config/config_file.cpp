@@ -27,7 +27,9 @@ class File {
   explicit File(const std::string& path)
       : descriptor_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {}
   File(const File&) = delete;
+  File(File&&) = delete;
   File& operator=(const File&) = delete;
+  File& operator=(File&&) = delete;
   ~File() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }

@@ -65,7 +65,8 @@ class Reader {
  private:
   using Done = Expected<void>;
 
-  tl::unexpected<Error> refuse(const std::string& path, const std::string& what) const {
+  [[nodiscard]] tl::unexpected<Error> refuse(const std::string& path,
+                                             const std::string& what) const {
     return fail(loaded_.origins.describe(path) + ": " + what);
   }
 

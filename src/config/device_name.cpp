@@ -17,8 +17,8 @@ constexpr std::size_t kMaxVdevName = 63;   // RTE_DEV_NAME_MAX_LEN less the fina
 constexpr std::size_t kMaxDevice = 1024;
 
 bool is_pci(std::string_view text) {
-  static const std::regex kPci{"([0-9a-fA-F]{1,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7]"};
-  return text.size() < 32 && std::regex_match(text.begin(), text.end(), kPci);
+  static const std::regex pattern{"([0-9a-fA-F]{1,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7]"};
+  return text.size() < 32 && std::regex_match(text.begin(), text.end(), pattern);
 }
 
 bool is_vdev(std::string_view text) {
@@ -65,7 +65,7 @@ std::string canonical_device(std::string_view device) {
   std::transform(text.begin(), text.end(), text.begin(), [](char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
-  const std::size_t kBusToFunction = 7;  // bb:dd.f
+  constexpr std::size_t kBusToFunction = 7;  // bb:dd.f
   if (text.size() == kBusToFunction) return "0000:" + text;
   std::string domain = text.substr(0, text.find(':'));
   domain.erase(0, std::min(domain.find_first_not_of('0'), domain.size()));

@@ -111,7 +111,7 @@ constexpr Rule kNameRule{.form = kNameForm, .flaw = flaw_of_name};
 
 template <>
 const std::vector<Key<Config>>& keys<Config>() {
-  static const std::vector<Key<Config>> kKeys = {
+  static const std::vector<Key<Config>> table = {
       row<&Config::instance>(
           "instance", {.form = "1..32 of the characters a-z A-Z 0-9 _ -", .flaw = flaw_of_instance},
           {"Names the control socket and the EAL file prefix."}),
@@ -129,12 +129,12 @@ const std::vector<Key<Config>>& keys<Config>() {
       row<&Config::hugepages>("hugepages", {},
                               {"auto: where the machine has them; off: ordinary memory."}),
   };
-  return kKeys;
+  return table;
 }
 
 template <>
 const std::vector<Key<PortConfig>>& keys<PortConfig>() {
-  static const std::vector<Key<PortConfig>> kKeys = {
+  static const std::vector<Key<PortConfig>> table = {
       row<&PortConfig::name>("name", kNameRule,
                              {"What bridges and all output call it.", false, true}),
       row<&PortConfig::device>(
@@ -155,12 +155,12 @@ const std::vector<Key<PortConfig>>& keys<PortConfig>() {
           {"Offloads of a kernel interface that would alter packets. check: refuse to start with "
            "them; fix: switch them off and on again at stop; ignore: leave them."}),
   };
-  return kKeys;
+  return table;
 }
 
 template <>
 const std::vector<Key<BridgeConfig>>& keys<BridgeConfig>() {
-  static const std::vector<Key<BridgeConfig>> kKeys = {
+  static const std::vector<Key<BridgeConfig>> table = {
       row<&BridgeConfig::name>("name", kNameRule, {"What all output calls it.", false, true}),
       fixed_row<BridgeConfig>("mode", "wire", "wire: two ports, no address learning."),
       row<&BridgeConfig::ports>(
@@ -174,13 +174,13 @@ const std::vector<Key<BridgeConfig>>& keys<BridgeConfig>() {
                               "and true will then be the default; this one has false alone and "
                               "refuses true."),
   };
-  return kKeys;
+  return table;
 }
 
 template <>
 const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
   using S = SteeringConfig;
-  static const std::vector<Key<S>> kKeys = {
+  static const std::vector<Key<S>> table = {
       row<&S::mode>("mode", {},
                     {"none: each lcore handles what it receives; rps: by software hash; soft-rss: "
                      "by a NIC's hash and indirection table, in software.",
@@ -220,13 +220,13 @@ const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
       row<&S::flow_limit>("flow_limit", {.on_off = true},
                           {"Drop an elephant's packets first once a backlog is half full.", true}),
   };
-  return kKeys;
+  return table;
 }
 
 template <>
 const std::vector<Key<CaptureConfig>>& keys<CaptureConfig>() {
   using S = CaptureConfig;
-  static const std::vector<Key<S>> kKeys = {
+  static const std::vector<Key<S>> table = {
       fixed_row<S>("enabled", "false", "Write what is received to files."),
       row<&S::directory>("directory", {.form = "an absolute path", .flaw = flaw_of_directory},
                          {"Where the files go."}),
@@ -250,7 +250,7 @@ const std::vector<Key<CaptureConfig>>& keys<CaptureConfig>() {
       row<&S::files>("files", {.max = 1000000, .unit = "files"},
                      {"Files kept per RX queue, the oldest is removed; 0: all."}),
   };
-  return kKeys;
+  return table;
 }
 
 }  // namespace mqsteer::schema
