@@ -151,6 +151,8 @@ Expected<std::vector<std::string>> eal_arguments(const EalConfig& config, bool h
 }
 
 Expected<Eal> Eal::init(const EalConfig& config) {
+  static bool started = false;
+  if (started) return fail("DPDK was started in this process before and cannot start again");
   cpu_set_t affinity;
   CPU_ZERO(&affinity);
   if (sched_getaffinity(0, sizeof affinity, &affinity) != 0) {
@@ -167,6 +169,7 @@ Expected<Eal> Eal::init(const EalConfig& config) {
     const int code = rte_errno;
     return fail(code, with_dpdk_reason(start_failure(config, hugepages), capture));
   }
+  started = true;
   Eal eal{hugepages};
   if (const int code = pthread_setaffinity_np(pthread_self(), sizeof affinity, &affinity);
       code != 0) {
