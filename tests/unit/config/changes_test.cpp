@@ -15,6 +15,7 @@ using testing::UnorderedElementsAre;
 
 std::vector<std::string> keys_of(const std::vector<ConfigChange>& changes) {
   std::vector<std::string> keys;
+  keys.reserve(changes.size());
   for (const ConfigChange& change : changes) keys.push_back(change.key);
   return keys;
 }

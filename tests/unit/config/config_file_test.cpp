@@ -100,8 +100,9 @@ capture: {enabled: false, directory: /var/lib/mqsteer/captures, format: pcapng, 
 }
 
 TEST(ConfigFile, ListsHaveTwoForms) {
-  const Config flow = parsed(kPorts + "lcores: [4, 0-1]\nsteering: {workers: [2], weights: [7]}\n");
-  const Config text = parsed(kPorts + "lcores: 4,0-1\nsteering: {workers: \"2\", weights: 7}\n");
+  const Config flow =
+      parsed(two_ports + "lcores: [4, 0-1]\nsteering: {workers: [2], weights: [7]}\n");
+  const Config text = parsed(two_ports + "lcores: 4,0-1\nsteering: {workers: \"2\", weights: 7}\n");
   EXPECT_THAT(flow.lcores, ElementsAre(4, 0, 1));
   EXPECT_THAT(flow.steering.workers, ElementsAre(2));
   EXPECT_THAT(flow.steering.weights, ElementsAre(7));
@@ -109,13 +110,13 @@ TEST(ConfigFile, ListsHaveTwoForms) {
 }
 
 TEST(ConfigFile, SectionsWithoutKeysAreDefaults) {
-  EXPECT_EQ(parsed(kPorts + "bridge:\nsteering:\ncapture:\n"), parsed(kPorts));
+  EXPECT_EQ(parsed(two_ports + "bridge:\nsteering:\ncapture:\n"), parsed(two_ports));
 }
 
 TEST(ConfigFile, SwitchesTakeBothPairsOfWords) {
-  EXPECT_TRUE(parsed(kPorts + "steering: {flow_limit: true}\n").steering.flow_limit);
-  EXPECT_FALSE(parsed(kPorts + "steering: {symmetric: off}\n").steering.symmetric);
-  EXPECT_EQ(verdict(kPorts + "capture: {enabled: off}\n"), "accepted");
+  EXPECT_TRUE(parsed(two_ports + "steering: {flow_limit: true}\n").steering.flow_limit);
+  EXPECT_FALSE(parsed(two_ports + "steering: {symmetric: off}\n").steering.symmetric);
+  EXPECT_EQ(verdict(two_ports + "capture: {enabled: off}\n"), "accepted");
 }
 
 TEST(ConfigFile, EveryLimitItselfIsAccepted) {
@@ -124,7 +125,7 @@ TEST(ConfigFile, EveryLimitItselfIsAccepted) {
         "steering: {rss_buckets: 65536}", "steering: {backlog_slots: 64}",
         "steering: {backlog_slots: 32768}", "steering: {backlog_budget: 64}",
         "steering: {backlog_budget: 1048576}", "lcores: 0-127"}) {
-    EXPECT_EQ(verdict(kPorts + text + "\n"), "accepted") << text;
+    EXPECT_EQ(verdict(two_ports + text + "\n"), "accepted") << text;
   }
 }
 
@@ -188,7 +189,7 @@ TEST(Options, ErrorsNameTheOptionAndLeaveTheConfigAlone) {
 }
 
 TEST(Options, OverrideAFileAndItsLine) {
-  auto loaded = parse_config(kPorts + "lcores: 0-1\n", "f.yaml");
+  auto loaded = parse_config(two_ports + "lcores: 0-1\n", "f.yaml");
   ASSERT_TRUE(loaded);
   ASSERT_TRUE(apply_option(*loaded, {"--lcores", "lcores", "0"}));
   EXPECT_THAT(loaded->config.lcores, ElementsAre(0));

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const MachineFacts kEightCpus{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}};
+const MachineFacts eight_cpus{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}};
 
 std::string path_of(const std::string& name) {
   return std::string{MQSTEER_CONFIGS} + '/' + name;
@@ -34,7 +34,7 @@ TEST(ReadyConfigs, AllAreValidOnAMachineOfEightCpus) {
     ++files;
     const auto loaded = load_config(entry.path());
     ASSERT_TRUE(loaded) << loaded.error().text();
-    const auto valid = validate(loaded->config, kEightCpus, loaded->origins);
+    const auto valid = validate(loaded->config, eight_cpus, loaded->origins);
     EXPECT_TRUE(valid) << valid.error().text();
   }
   EXPECT_GE(files, 4);

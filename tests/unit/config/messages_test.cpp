@@ -6,13 +6,13 @@ namespace mqsteer {
 namespace {
 
 struct Row {
-  std::string text;     ///< what stands in the file, after kPorts (so from line 4 on)
+  std::string text;     ///< what stands in the file, after two_ports (so from line 4 on)
   std::string message;  ///< after "f.yaml:"
 };
 
 void expect_messages(std::initializer_list<Row> rows) {
   for (const Row& row : rows) {
-    EXPECT_EQ(verdict(kPorts + row.text), "f.yaml:" + row.message) << row.text;
+    EXPECT_EQ(verdict(two_ports + row.text), "f.yaml:" + row.message) << row.text;
   }
 }
 
@@ -85,8 +85,11 @@ TEST(Messages, NumbersAreReadStrictly) {
   const std::string tail = "; allowed: 1..200 us";
   for (const std::string text :
        {"010", "0x10", "1e3", "-1", "+1", ".inf", "1.0", "1_0", "ten", "true"}) {
-    EXPECT_EQ(verdict(kPorts + "idle_max_sleep_us: " + text + "\n"),
-              "f.yaml:4: idle_max_sleep_us: '" + text + "' is not a whole decimal number" + tail);
+    std::string file = two_ports;
+    file.append("idle_max_sleep_us: ").append(text).append("\n");
+    std::string message = "f.yaml:4: idle_max_sleep_us: '";
+    message.append(text).append("' is not a whole decimal number").append(tail);
+    EXPECT_EQ(verdict(file), message);
   }
   expect_messages({
       {"idle_max_sleep_us: 0\n", "4: idle_max_sleep_us: 0 is out of range" + tail},
@@ -290,7 +293,7 @@ TEST(Messages, PortsThatAreMissingOrClash) {
   std::string many = "ports:\n";
   for (int i = 0; i < 33; ++i) {
     const std::string n = std::to_string(i);
-    many += "  - {name: p" + n + ", device: eth" + n + "}\n";
+    many.append("  - {name: p").append(n).append(", device: eth").append(n).append("}\n");
   }
   EXPECT_EQ(verdict(many), "f.yaml:1: ports: 33 ports are too many; allowed: 1..32 ports");
 }

@@ -9,7 +9,7 @@
 namespace mqsteer {
 
 /// Two ports and a bridge in three lines, so that a test's own text begins in line 4.
-inline const std::string kPorts =
+inline const std::string two_ports =
     "ports:\n"
     "  - {name: left, device: eth1}\n"
     "  - {name: right, device: eth2}\n";

@@ -9,21 +9,20 @@
 namespace mqsteer {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 
-const MachineFacts kFourCpus{{0, 1, 2, 3}, {0, 1, 2}};
+const MachineFacts four_cpus{{0, 1, 2, 3}, {0, 1, 2}};
 
-std::string verdict_on(const Config& config, const MachineFacts& facts = kFourCpus) {
+std::string verdict_on(const Config& config, const MachineFacts& facts = four_cpus) {
   const auto valid = validate(config, facts);
   return valid ? "valid" : valid.error().text();
 }
 
 TEST(Validate, TheSampleIsValid) {
   EXPECT_EQ(verdict_on(sample()), "valid");
-  EXPECT_EQ(lcores_of(sample(), kFourCpus), kFourCpus.usable_cpus);
+  EXPECT_EQ(lcores_of(sample(), four_cpus), four_cpus.usable_cpus);
 }
 
 TEST(Validate, AnLcoreThatTheMachineLacks) {
@@ -89,9 +88,9 @@ TEST(Validate, RangesHoldWithoutAFile) {
 }
 
 TEST(Validate, AFileIsNamedWithItsLine) {
-  const auto loaded = parse_config(kPorts + "lcores: 0,7\nsteering:\n  workers: 1\n", "f.yaml");
+  const auto loaded = parse_config(two_ports + "lcores: 0,7\nsteering:\n  workers: 1\n", "f.yaml");
   ASSERT_TRUE(loaded) << loaded.error().text();
-  EXPECT_EQ(validate(loaded->config, kFourCpus, loaded->origins).error().text(),
+  EXPECT_EQ(validate(loaded->config, four_cpus, loaded->origins).error().text(),
             "f.yaml:4: lcores: CPU 7 is not there or offline; allowed: 0-2");
 }
 

@@ -62,7 +62,7 @@ TEST(YamlText, WindowsLinesAndAByteOrderMarkAreHarmless) {
 
 TEST(YamlText, NestingAndNumberOfValuesAreBounded) {
   std::string deep;
-  for (std::size_t i = 0; i < 100; ++i) deep += std::string(i, ' ') + "a:\n";
+  for (std::size_t i = 0; i < 100; ++i) deep.append(i, ' ').append("a:\n");
   EXPECT_EQ(verdict(deep), "f.yaml:17: nested deeper than 16 levels; allowed: fewer");
   std::string wide = "a:\n";
   for (int i = 0; i < 20'000; ++i) wide += "- 1\n";
@@ -102,15 +102,20 @@ TEST(YamlText, BrokenFilesNeverThrow) {
 }
 
 class Files : public testing::Test {
- protected:
+ public:
+  Files(const Files&) = delete;
+  Files(Files&&) = delete;
+  Files& operator=(const Files&) = delete;
+  Files& operator=(Files&&) = delete;
   Files() {
     char pattern[] = "/tmp/mqsteer-config-XXXXXX";
     directory_ = mkdtemp(pattern);
   }
   ~Files() override { std::filesystem::remove_all(directory_); }
 
-  std::string write(const std::string& text) const {
-    const std::string path = directory_ + "/c.yaml";
+ protected:
+  [[nodiscard]] std::string write(const std::string& text) const {
+    std::string path = directory_ + "/c.yaml";
     std::ofstream{path} << text;
     return path;
   }
@@ -144,15 +149,15 @@ TEST_F(Files, APipeDoesNotBlock) {
 }
 
 TEST_F(Files, AFileOfMoreThanAMebibyteIsRefused) {
-  const std::string path = write(kPorts + std::string(kMaxConfigBytes, '#'));
+  const std::string path = write(two_ports + std::string(kMaxConfigBytes, '#'));
   EXPECT_EQ(load(path), path + ": the file is too large; allowed: at most 1048576 bytes");
-  const std::string fits = kPorts + std::string(kMaxConfigBytes - kPorts.size(), '#');
+  const std::string fits = two_ports + std::string(kMaxConfigBytes - two_ports.size(), '#');
   EXPECT_EQ(load(write(fits)), "accepted");
 }
 
 TEST_F(Files, AFileThatMayNotBeReadNamesTheErrno) {
   namespace fs = std::filesystem;
-  const std::string path = write(kPorts);
+  const std::string path = write(two_ports);
   fs::permissions(path, fs::perms::none);
   fs::permissions(directory_, fs::perms{0755});
   const bool was_root = ::geteuid() == 0;
