@@ -29,7 +29,7 @@ constexpr std::array kSteeringKeys = {
 };
 constexpr std::array kWorkerKeys = {KeySpec{"worker", "N", "its number, as in worker show"}};
 constexpr std::array kTopKeys = {
-    KeySpec{"interval_ms", "N", "from one table to the next, 100..3600000; default 1000"},
+    KeySpec{"interval_ms", "N", "from one table to the next, 100..60000; default 1000"},
     KeySpec{"count", "N", "tables until the end; default: until interrupted"},
 };
 

@@ -53,7 +53,7 @@ Expected<Json> worker_restore(ControlTarget& target, const KeyValues& keys) {
 }
 
 Expected<Json> plan_show(ControlTarget& target, const KeyValues& /*keys*/) {
-  return plan_view(target.plan());
+  return plan_view(target.plan(), target.config().steering);
 }
 
 Expected<Json> config_show(ControlTarget& target, const KeyValues& /*keys*/) {

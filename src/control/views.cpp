@@ -88,17 +88,17 @@ const PlannedLcore* planned_of(const Plan& plan, LcoreId lcore) {
   return at == plan.lcores.end() ? nullptr : &*at;
 }
 
-/// "rx+worker" where packets may be handled on the lcore that receives them.
-Json planned_lcore(const Plan& plan, const PlannedLcore& lcore) {
+Json planned_lcore(const Plan& plan, const PlannedLcore& lcore, bool listed) {
+  Json roles = Json::array();
+  if (!lcore.rx.empty()) roles.push_back("rx");
+  if (listed) roles.push_back("worker");
   Json queues = Json::array();
   for (const PlannedQueue& queue : lcore.rx) {
     queues.push_back({{"port", plan.ports[queue.port].name}, {"queue", queue.queue.value()}});
   }
-  return {{"lcore", lcore.lcore.value()},
-          {"worker", lcore.worker.value()},
-          {"rx", std::move(queues)},
-          {"pool_mbufs", lcore.pool_mbufs},
-          {"data_room_bytes", lcore.data_room_bytes}};
+  return {{"lcore", lcore.lcore.value()},   {"worker", lcore.worker.value()},
+          {"roles", std::move(roles)},      {"rx", std::move(queues)},
+          {"pool_mbufs", lcore.pool_mbufs}, {"data_room_bytes", lcore.data_room_bytes}};
 }
 
 Json planned_port(const PlannedPort& port) {
@@ -198,9 +198,13 @@ Json workers_view(const Snapshot& snapshot) {
   return {{"workers", std::move(workers)}};
 }
 
-Json plan_view(const Plan& plan) {
+Json plan_view(const Plan& plan, const SteeringConfig& steering) {
+  const auto workers = workers_of(plan, steering);
   Json lcores = Json::array();
-  for (const PlannedLcore& lcore : plan.lcores) lcores.push_back(planned_lcore(plan, lcore));
+  for (const PlannedLcore& lcore : plan.lcores) {
+    const bool listed = std::ranges::find(workers, lcore.worker) != workers.end();
+    lcores.push_back(planned_lcore(plan, lcore, listed));
+  }
   Json ports = Json::array();
   for (const PlannedPort& port : plan.ports) ports.push_back(planned_port(port));
   return {{"lcores", std::move(lcores)},

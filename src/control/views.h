@@ -31,8 +31,9 @@ using Json = nlohmann::ordered_json;
 /// {"workers": […]}: as in stats, and the lifetime's share of turns that had work.
 [[nodiscard]] Json workers_view(const Snapshot& snapshot);
 
-/// {"lcores": […], "ports": […], "backlog_slots", …, "notes": […]}
-[[nodiscard]] Json plan_view(const Plan& plan);
+/// {"lcores": […], "ports": […], "backlog_slots", …, "notes": […]}. A role "worker" is had by the
+/// workers that steering lists now; the rest of the plan never changes.
+[[nodiscard]] Json plan_view(const Plan& plan, const SteeringConfig& steering);
 
 /// {"mode", …, "workers": [{"worker", "lcore", "state", "buckets", "weight", "packets", "share"}]}
 [[nodiscard]] Json steering_view(const Config& config, const Snapshot& snapshot);
