@@ -1,0 +1,131 @@
+#include "network.h"
+#include "support/deadline.h"
+
+#include <gmock/gmock.h>
+#include <linux/if.h>
+
+namespace mqsteer {
+namespace {
+
+using test::eventually;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+class Interface : public Veth {};
+
+TEST_F(Interface, IsServedByAfXdpAndSaidNotToBeKernelBypass) {
+  const auto port = open_port(config());
+  ASSERT_TRUE(port) << port.error().text();
+  EXPECT_EQ(port->description, "near0: net_af_xdp, a kernel interface: not kernel bypass");
+  EXPECT_FALSE(port->kernel_bypass);
+  EXPECT_EQ(port->max_rx_queues, 1);
+  EXPECT_EQ(port->mtu, 1500);
+  EXPECT_EQ(port->max_mtu, 3434);
+}
+
+TEST_F(Interface, IsServedByPcapAboveTheMtuOfAfXdp) {
+  set_mtus(9000, 9000);
+  const auto port = open_port(config());
+  ASSERT_TRUE(port) << port.error().text();
+  EXPECT_EQ(port->description, "near0: net_pcap, a kernel interface: not kernel bypass");
+  EXPECT_EQ(port->mtu, 9000);
+}
+
+TEST_F(Interface, ChangesDriverWithTheConfiguredMtu) {
+  PortConfig wanted = config();
+  wanted.mtu = 3435;
+  EXPECT_EQ(open_port(wanted)->driver, "net_pcap");
+  wanted.mtu = 3434;
+  EXPECT_EQ(open_port(wanted)->driver, "net_af_xdp");
+}
+
+TEST_F(Interface, IsPromiscuousWhileThePortIsOpenWhateverOthersSay) {
+  {
+    const OpenedPort opened = open(config());
+    EXPECT_GE(near().promiscuity, 1U);
+    run("ip link set near0 promisc on && ip link set near0 promisc off");
+    EXPECT_GE(near().promiscuity, 1U);
+  }
+  EXPECT_EQ(near().promiscuity, 0U);
+}
+
+TEST_F(Interface, IsNotPromiscuousAnyMoreAfterKill) {
+  HoldingProcess other{"near0"};
+  EXPECT_GE(near().promiscuity, 1U);
+  other.kill();
+  EXPECT_EQ(near().promiscuity, 0U);
+}
+
+TEST_F(Interface, GetsTheConfiguredMtuAndItsOwnBackAtStop) {
+  PortConfig wanted = config();
+  wanted.mtu = 2000;
+  const OpenedPort opened = open(wanted);
+  EXPECT_EQ(opened.port->mtu(), 2000);
+  EXPECT_EQ(near().mtu, 2000U);
+  opened.port->stop();
+  EXPECT_EQ(near().mtu, 1500U);
+}
+
+TEST_F(Interface, IsBroughtUpAndTakenDownAgain) {
+  run("ip link set near0 down");
+  const OpenedPort opened = open(config());
+  EXPECT_NE(near().flags & IFF_UP, 0U);
+  EXPECT_THAT(opened.port->notes(),
+              Contains("port left: near0 was down and is brought up; down again at stop"));
+  opened.port->stop();
+  EXPECT_EQ(near().flags & IFF_UP, 0U);
+}
+
+TEST_F(Interface, FollowsTheLinkDownAndUp) {
+  const OpenedPort opened = open(config());
+  EXPECT_TRUE(eventually(2s, [&] { return opened.port->link_up(); }));
+  run("ip -n " + namespace_ + " link set far0 down");
+  EXPECT_TRUE(eventually(2s, [&] { return !opened.port->link_up(); }));
+  run("ip -n " + namespace_ + " link set far0 up");
+  EXPECT_TRUE(eventually(2s, [&] { return opened.port->link_up(); }));
+
+  Host host{place_, "far0"};
+  host.send(test_frame(60, 7));
+  EXPECT_EQ(opened.receive(), test_frame(60, 7));
+  opened.send(test_frame(80, 8));
+  EXPECT_EQ(host.receive(), test_frame(80, 8));
+}
+
+TEST_F(Interface, IsReportedWhenTheKernelUsesItToo) {
+  run("ip addr add 192.0.2.1/24 dev near0");
+  const OpenedPort opened = open(config());
+  EXPECT_THAT(opened.port->notes(),
+              Contains(HasSubstr("near0 has an IP address: the kernel may answer or forward the "
+                                 "same frames; remove it: ip addr flush dev near0")));
+}
+
+TEST_F(Interface, IsReportedWhenItIsPartOfABridge) {
+  run("ip link add br7 type bridge && ip link set near0 master br7");
+  {
+    const OpenedPort opened = open(config());
+    EXPECT_THAT(opened.port->notes(), Contains(HasSubstr("near0 is part of br7 as well")));
+  }
+  run("ip link del br7");
+}
+
+TEST_F(Interface, OfAVethWithALongMtuAtTheOtherEndIsRefused) {
+  set_mtus(1500, 9000);
+  EXPECT_EQ(refusal(config()),
+            "port left: far0, the other end of near0, has an MTU of 9000, and XDP allows 3506; "
+            "give both ends the same: " +
+                place_.command_prefix + "ip link set far0 mtu 1500");
+  set_mtus(1500, 3506);
+  EXPECT_EQ(refusal(config()), "");
+}
+
+TEST_F(Interface, WithoutEthernetHeadersIsRefused) {
+  run("ip tuntap add dev tun7 mode tun");
+  EXPECT_EQ(refusal({.name = "left", .device = "tun7"}),
+            "port left: tun7 is no Ethernet interface (its frames have no Ethernet header)");
+  run("ip link del tun7");
+}
+
+}  // namespace
+}  // namespace mqsteer
