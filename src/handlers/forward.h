@@ -17,6 +17,9 @@ class Forward {
  public:
   static constexpr bool kReadsHeaders = false;
 
+  /// The peer of a port that is in no bridge: what it receives is used up.
+  static constexpr PortId kNoPeer{0xffff};
+
   /// peers: by PortId of the receiving port
   explicit Forward(std::vector<PortId> peers) : peers_{std::move(peers)} {}
 
@@ -25,8 +28,10 @@ class Forward {
       if (__builtin_expect((packet.flags & kPauseFrame) != 0, 0)) {
         outbox.count_pause_frame();
         outbox.consume(packet);
+      } else if (const PortId peer = peers_[packet.port]; peer != kNoPeer) {
+        outbox.transmit(peer, packet);
       } else {
-        outbox.transmit(peers_[packet.port], packet);
+        outbox.consume(packet);
       }
     }
   }

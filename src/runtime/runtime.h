@@ -5,6 +5,7 @@
 #include "port/port.h"
 #include "runtime/lcore_loop.h"
 #include "runtime/plan.h"
+#include "runtime/rte_memory.h"
 #include "runtime/snapshot.h"
 
 #include <mqsteer/config.h>
@@ -132,7 +133,8 @@ class Runtime {
   std::unique_ptr<TxLocks> tx_locks_;
   std::vector<std::unique_ptr<SteeringTable>> tables_;  ///< the last one is in use
   std::unique_ptr<Commands> commands_;
-  std::vector<std::unique_ptr<Pair>> pairs_;  ///< [RX lcore][worker]; nullptr: no RX lcore
+  std::vector<std::unique_ptr<RteMemory>> memories_;  ///< by lcore, on its node; holds what follows
+  std::vector<std::unique_ptr<Pair>> pairs_;          ///< [RX lcore][worker]; nullptr: no RX lcore
   std::vector<std::unique_ptr<Lcore>> lcores_;
   std::vector<LcoreTask> tasks_;
   std::vector<bool> abandoned_;  ///< by worker

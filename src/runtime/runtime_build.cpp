@@ -1,5 +1,6 @@
 // What Runtime::start puts together: pools, ports, pairs, lcores.
 
+#include "handlers/forward.h"
 #include "runtime/runtime.h"
 #include "runtime/runtime_parts.h"
 
@@ -28,7 +29,7 @@ PortFacts facts_of(const PortCapabilities& port, const PortConfig& config) {
 std::vector<PortId> peers_of(const Config& config, const std::vector<PortCapabilities>& ports) {
   std::uint16_t highest = 0;
   for (const auto& port : ports) highest = std::max(highest, port.id.value());
-  std::vector<PortId> peers(highest + std::size_t{1});
+  std::vector<PortId> peers(highest + std::size_t{1}, Forward::kNoPeer);
   const auto id_of = [&](const std::string& name) {
     const auto named = [&](const PortCapabilities& port) { return port.name == name; };
     return std::find_if(ports.begin(), ports.end(), named)->id;
@@ -104,7 +105,8 @@ Expected<void> Runtime::build() {
     const std::size_t workers = plan_.lcores.size();
     pairs_.resize(workers * workers);
     for (std::size_t i = 0; i < workers; ++i) {
-      lcores_.push_back(std::make_unique<Lcore>(numa_node_of(plan_.lcores[i].lcore)));
+      memories_.push_back(std::make_unique<RteMemory>(numa_node_of(plan_.lcores[i].lcore)));
+      lcores_.push_back(std::make_unique<Lcore>());
     }
     // A backlog lies on its worker's node: the worker's misses are the ones that stall.
     for (std::size_t rx = 0; rx < workers; ++rx) {
@@ -114,7 +116,7 @@ Expected<void> Runtime::build() {
         const Backlog::Shape shape{.slots = own ? kInPlaceSlots : plan_.backlog_slots,
                                    .headers = plan_.reads_headers,
                                    .in_place = own};
-        pairs_[rx * workers + worker] = std::make_unique<Pair>(shape, own, lcores_[worker]->memory);
+        pairs_[rx * workers + worker] = std::make_unique<Pair>(shape, own, *memories_[worker]);
       }
     }
     for (std::size_t i = 0; i < workers; ++i) build_lcore(i);
@@ -148,7 +150,7 @@ void Runtime::build_lcore(std::size_t index) {
         {.pool = pools_[rx]->raw(), .returns = pair->returns ? &*pair->returns : nullptr});
   }
   lcore.outbox = std::make_unique<Outbox>(out_ports_of(index), sources, lcore.worker);
-  lcore.loop = loops_(parts_of(index), lcore.memory);
+  lcore.loop = loops_(parts_of(index), *memories_[index]);
 }
 
 LcoreParts<RxQueue> Runtime::parts_of(std::size_t index) {

@@ -3,7 +3,6 @@
 #include "backlog/backlog.h"
 #include "backlog/return_ring.h"
 #include "handlers/outbox.h"
-#include "runtime/rte_memory.h"
 #include "runtime/runtime.h"
 
 #include <rte_spinlock.h>
@@ -24,10 +23,8 @@ struct Runtime::Pair {
   std::optional<ReturnRing> returns;  ///< none where both ends are one lcore
 };
 
-/// One lcore: its memory, counters and loop.
+/// One lcore: its counters and loop.
 struct Runtime::Lcore {
-  explicit Lcore(int node) : memory{node} {}
-  RteMemory memory;
   std::vector<Counter> rx_packets;  ///< by planned queue
   std::vector<Counter> rx_bytes;
   WorkerCounters worker;
