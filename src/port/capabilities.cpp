@@ -72,6 +72,9 @@ void fill_from_device(PortCapabilities& port, const rte_eth_dev_info& info) {
 
 void fill_from_kernel(PortCapabilities& port, const KernelInterface& kernel) {
   const KernelInterfaceState& state = kernel.state();
+  if (port.profile->paired_queues) {  // net_af_xdp
+    port.min_rx_queues = std::min(port.max_rx_queues, state.channels);
+  }
   port.link_mbps = state.link_mbps;
   port.numa_node = state.numa_node;
   port.mtu = static_cast<std::uint16_t>(std::min<std::uint32_t>(state.mtu, 65535));

@@ -35,8 +35,9 @@ KernelInterfaceState state_of(const LinkInfo& link) {
   state.up = (link.flags & IFF_UP) != 0;
   state.carrier = link.carrier;
   state.mtu = link.mtu;
-  state.channels = interface_channels(link.name);
-  state.rx_queues = static_cast<std::uint16_t>(std::min<std::uint32_t>(link.rx_queues, 65535));
+  const InterfaceChannels channels = interface_channels(link.name);
+  state.channels = channels.combined;
+  state.rx_only_channels = channels.rx_only;
   // A veth says 10 Gbit/s, which nothing keeps to.
   state.link_mbps = link.kind.empty() ? interface_speed_mbps(link.name) : 0;
   int node = -1;
@@ -126,6 +127,7 @@ struct KernelInterface::Impl {
   Expected<void> check_kind(const LinkInfo& link) const;
   Expected<void> check_xdp(const LinkInfo& link);
   Expected<void> check_peer_mtu(const LinkInfo& link) const;
+  Expected<void> check_channels() const;
   Expected<void> bring_up();
   Expected<void> settle_offloads(const LinkInfo& link);
   void say_what_else_uses_it(const LinkInfo& link);
@@ -170,6 +172,15 @@ Expected<void> KernelInterface::Impl::check_xdp(const LinkInfo& link) {
   return fail(program + " of somebody else is on " + state.name +
               "; if it is not needed, remove it: ip link set dev " + state.name +
               (link.xdp_generic ? " xdpgeneric off" : " xdp off"));
+}
+
+/// AF_XDP is opened on one queue where channels are not combined; the kernel would keep what comes
+/// in on the others.
+Expected<void> KernelInterface::Impl::check_channels() const {
+  if (!use.xdp || state.rx_only_channels <= 1) return {};
+  return fail(state.name + " has " + std::to_string(state.rx_only_channels) +
+              " RX channels, and AF_XDP can be opened on one of them; run: ethtool -L " +
+              state.name + " rx 1");
 }
 
 /// A veth has no memory for an XDP program that sees longer frames than a page holds beside 256
@@ -308,6 +319,7 @@ Expected<std::unique_ptr<KernelInterface>> KernelInterface::prepare(const std::s
   Impl& impl = *made->impl_;
   if (auto done = impl.check_kind(*link); !done) return tl::unexpected(done.error());
   if (auto done = impl.check_xdp(*link); !done) return tl::unexpected(done.error());
+  if (auto done = impl.check_channels(); !done) return tl::unexpected(done.error());
   if (auto done = impl.check_peer_mtu(*link); !done) return tl::unexpected(done.error());
   if (auto done = impl.settle_offloads(*link); !done) return tl::unexpected(done.error());
   if (auto done = impl.bring_up(); !done) return tl::unexpected(done.error());

@@ -18,10 +18,10 @@ struct KernelInterfaceState {
   std::string driver;  ///< "veth", "ixgbe", …; empty: the driver does not say
   bool up = false;
   bool carrier = false;
-  std::uint32_t mtu = 0;        ///< bytes of L3
-  std::uint16_t channels = 1;   ///< combined channels, what AF_XDP can be opened on
-  std::uint16_t rx_queues = 1;  ///< as the kernel has them, combined or not
-  std::uint32_t link_mbps = 0;  ///< 0: unknown
+  std::uint32_t mtu = 0;               ///< bytes of L3
+  std::uint16_t channels = 1;          ///< combined channels, what AF_XDP can be opened on
+  std::uint16_t rx_only_channels = 0;  ///< RX channels that are not combined ones
+  std::uint32_t link_mbps = 0;         ///< 0: unknown
   int numa_node = -1;
   std::uint32_t promiscuity = 0;  ///< how many ask for promiscuous mode
 };

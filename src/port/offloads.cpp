@@ -170,11 +170,19 @@ std::string interface_driver(const std::string& interface) {
   return {info.driver, strnlen(info.driver, sizeof info.driver)};
 }
 
-std::uint16_t interface_channels(const std::string& interface) {
-  ethtool_channels channels{};
-  channels.cmd = ETHTOOL_GCHANNELS;
-  if (ethtool_ioctl(interface, &channels) != 0 || channels.max_combined == 0) return 1;
-  return static_cast<std::uint16_t>(std::clamp<std::uint32_t>(channels.combined_count, 1, 1024));
+InterfaceChannels interface_channels(const std::string& interface) {
+  ethtool_channels told{};
+  told.cmd = ETHTOOL_GCHANNELS;
+  InterfaceChannels channels;
+  if (ethtool_ioctl(interface, &told) != 0) return channels;
+  const auto limited = [](std::uint32_t count) {
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(count, 1024));
+  };
+  channels.rx_only = limited(told.rx_count);
+  if (told.max_combined != 0 && told.combined_count != 0) {
+    channels.combined = limited(told.combined_count);
+  }
+  return channels;
 }
 
 std::uint32_t interface_speed_mbps(const std::string& interface) {

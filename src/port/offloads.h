@@ -38,8 +38,12 @@ using Features = std::map<std::string, bool, std::less<>>;
 
 /// Driver name by ethtool; empty where it does not say.
 [[nodiscard]] std::string interface_driver(const std::string& interface);
-/// Combined channels; 1 where the driver tells none.
-[[nodiscard]] std::uint16_t interface_channels(const std::string& interface);
+/// Channels in use. Where the driver has none combined, as a veth, AF_XDP can be opened on one.
+struct InterfaceChannels {
+  std::uint16_t combined = 1;
+  std::uint16_t rx_only = 0;
+};
+[[nodiscard]] InterfaceChannels interface_channels(const std::string& interface);
 /// 0 where unknown.
 [[nodiscard]] std::uint32_t interface_speed_mbps(const std::string& interface);
 

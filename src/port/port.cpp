@@ -3,6 +3,7 @@
 #include "eal/dpdk_log.h"
 #include "port/device.h"
 #include "port/kernel_interface.h"
+#include "port/xdp_sockets.h"
 
 #include <rte_errno.h>
 
@@ -35,22 +36,6 @@ std::uint16_t power_of_two_below(std::uint16_t value) {
 std::uint64_t since(std::uint64_t now, std::uint64_t start, std::uint64_t last) {
   // A driver that resets or wraps its counters must not make ours fall.
   return now < start ? last : std::max(now - start, last);
-}
-
-PortCounters device_counters(const PortCapabilities& port) {
-  rte_eth_stats stats{};
-  if (rte_eth_stats_get(port.id.value(), &stats) != 0) return {};
-  PortCounters counters;
-  counters.rx_packets = stats.ipackets;
-  counters.rx_bytes = stats.ibytes;
-  counters.rx_missed = stats.imissed;
-  counters.rx_nombuf = stats.rx_nombuf;
-  counters.rx_errors = stats.ierrors;
-  counters.tx_packets = stats.opackets;
-  counters.tx_bytes = stats.obytes;
-  counters.tx_errors = stats.oerrors;
-  counters.tx_taken_lost = port.profile->tx_errors == TxErrors::kTakenLost ? stats.oerrors : 0;
-  return counters;
 }
 
 constexpr std::array kCounterFields{
@@ -130,6 +115,14 @@ void Bringup::cut_queues() {
 Expected<void> Bringup::check() {
   if (rx_queues == 0 || tx_queues == 0) {
     return port_fault(port_, 0, "needs at least one RX and one TX queue");
+  }
+  if (rx_queues < port_.min_rx_queues) {
+    return port_fault(port_, 0,
+                      "has " + std::to_string(port_.min_rx_queues) + " channels and gets " +
+                          std::to_string(rx_queues) +
+                          " RX queues: frames of the others would stay with the kernel; "
+                          "run: ethtool -L " +
+                          port_.device + " combined " + std::to_string(rx_queues));
   }
   if (setup_.rx_pools.size() < rx_queues) {
     return port_fault(port_, 0,
@@ -314,18 +307,43 @@ Expected<Port> Port::start(PortCapabilities capabilities, const PortSetup& setup
   port.notes_ = port.capabilities_.notes;
   port.live_ = true;
   if (auto done = port.configure(setup); !done) return tl::unexpected(done.error());
-  port.base_ = device_counters(port.capabilities_);
+  port.base_ = port.device_counters();
   port.started_ = true;
   return port;
 }
 
 Expected<void> Port::configure(const PortSetup& setup) {
+  const bool xdp = capabilities_.driver == profile_of("net_af_xdp").driver;
+  if (xdp) xdp_sockets_ = std::make_unique<XdpSockets>();
   Bringup bringup{capabilities_, setup, notes_};
   auto done = bringup.run();
+  if (xdp && done) xdp_sockets_->find_new();
   rx_queues_ = bringup.rx_queues;
   tx_queues_ = bringup.tx_queues;
   mtu_ = bringup.mtu;
   return done;
+}
+
+PortCounters Port::device_counters() const noexcept {
+  rte_eth_stats stats{};
+  if (rte_eth_stats_get(id().value(), &stats) != 0) return {};
+  PortCounters counters;
+  counters.rx_packets = stats.ipackets;
+  counters.rx_bytes = stats.ibytes;
+  counters.rx_missed = stats.imissed;
+  counters.rx_nombuf = stats.rx_nombuf;
+  counters.rx_errors = stats.ierrors;
+  counters.tx_packets = stats.opackets;
+  counters.tx_bytes = stats.obytes;
+  counters.tx_errors = stats.oerrors;
+  counters.tx_taken_lost =
+      capabilities_.profile->tx_errors == TxErrors::kTakenLost ? stats.oerrors : 0;
+  if (xdp_sockets_ != nullptr) {
+    const XdpLosses losses = xdp_sockets_->losses();
+    counters.rx_missed += losses.rx_ring_full;
+    counters.tx_taken_lost += losses.tx_invalid;
+  }
+  return counters;
 }
 
 Port::Port(Port&& other) noexcept
@@ -336,6 +354,7 @@ Port::Port(Port&& other) noexcept
       mtu_{other.mtu_},
       live_{std::exchange(other.live_, false)},
       started_{other.started_},
+      xdp_sockets_{std::move(other.xdp_sockets_)},
       base_{other.base_},
       last_{other.last_} {}
 
@@ -347,6 +366,7 @@ Port& Port::operator=(Port&& other) noexcept {
   std::swap(mtu_, other.mtu_);
   std::swap(live_, other.live_);
   std::swap(started_, other.started_);
+  std::swap(xdp_sockets_, other.xdp_sockets_);
   std::swap(base_, other.base_);
   std::swap(last_, other.last_);
   return *this;
@@ -363,6 +383,7 @@ void Port::stop() noexcept {
     static_cast<void>(counters());
   }
   live_ = false;
+  xdp_sockets_.reset();
   if (capabilities_.handle != nullptr) {
     capabilities_.handle->unplug();
   } else {
@@ -381,7 +402,7 @@ bool Port::link_up() const noexcept {
 
 PortCounters Port::counters() noexcept {
   if (!live_) return last_;
-  const PortCounters now = device_counters(capabilities_);
+  const PortCounters now = device_counters();
   for (const auto field : kCounterFields) {
     last_.*field = since(now.*field, base_.*field, last_.*field);
   }

@@ -20,6 +20,7 @@
 namespace mqsteer {
 
 class PortDevice;
+class XdpSockets;
 
 /// What an opened device can do: the device's own word, cut by what the NIC table knows.
 struct PortCapabilities {
@@ -29,6 +30,8 @@ struct PortCapabilities {
   std::string driver;  ///< DPDK's name
   bool kernel_bypass = true;
   std::string description;  ///< "eth1: net_af_xdp, a kernel interface: not kernel bypass"
+  /// Frames go to all of these, so as many must be polled: the channels of a kernel interface.
+  std::uint16_t min_rx_queues = 1;
   std::uint16_t max_rx_queues = 1;
   std::uint16_t max_tx_queues = 1;
   bool paired_queues = false;  ///< needs as many TX queues as RX queues
@@ -174,6 +177,7 @@ class Port {
 
  private:
   explicit Port(PortCapabilities capabilities) noexcept;
+  [[nodiscard]] PortCounters device_counters() const noexcept;
   Expected<void> configure(const PortSetup& setup);
 
   PortCapabilities capabilities_;
@@ -181,9 +185,10 @@ class Port {
   std::uint16_t rx_queues_ = 0;
   std::uint16_t tx_queues_ = 0;
   std::uint16_t mtu_ = 0;
-  bool live_ = false;     ///< the device is ours to close
-  bool started_ = false;  ///< its counters mean something
-  PortCounters base_;     ///< the device's counters at start
+  bool live_ = false;                        ///< the device is ours to close
+  bool started_ = false;                     ///< its counters mean something
+  std::unique_ptr<XdpSockets> xdp_sockets_;  ///< of net_af_xdp only
+  PortCounters base_;                        ///< the device's counters at start
   PortCounters last_;
 };
 

@@ -120,6 +120,24 @@ TEST_F(Interface, OfAVethWithALongMtuAtTheOtherEndIsRefused) {
   EXPECT_EQ(refusal(config()), "");
 }
 
+TEST_F(Interface, WithRxChannelsThatAfXdpCannotOpenIsRefused) {
+  run("ethtool -L near0 rx 2");
+  EXPECT_EQ(refusal(config()),
+            "port left: near0 has 2 RX channels, and AF_XDP can be opened on one of them; run: "
+            "ethtool -L near0 rx 1");
+  run("ethtool -L near0 rx 1");
+  EXPECT_EQ(refusal(config()), "");
+}
+
+TEST_F(Interface, WithMoreChannelsThanRxQueuesIsRefused) {
+  auto port = open_port(config());
+  ASSERT_TRUE(port) << port.error().text();
+  port->min_rx_queues = 4;  // as a NIC with four channels; a veth cannot have them
+  EXPECT_EQ(Port::start(*port, {}).error().text(),
+            "port left (near0): has 4 channels and gets 1 RX queues: frames of the others would "
+            "stay with the kernel; run: ethtool -L near0 combined 1");
+}
+
 TEST_F(Interface, WithoutEthernetHeadersIsRefused) {
   run("ip tuntap add dev tun7 mode tun");
   EXPECT_EQ(refusal({.name = "left", .device = "tun7"}),

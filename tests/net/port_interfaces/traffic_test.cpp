@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 namespace mqsteer {
 namespace {
 
@@ -67,6 +69,24 @@ TEST_P(Traffic, CountsWhatWasReceivedAndSent) {
   EXPECT_EQ(counters.tx_packets, 50U);
   EXPECT_EQ(counters.tx_bytes, 5000U);
   EXPECT_EQ(counters.tx_taken_lost, 0U);
+}
+
+TEST_P(Traffic, CountsWhatWasLostBecauseNobodyTookIt) {
+  constexpr std::uint64_t kSent = 3000;
+  for (std::uint64_t i = 0; i < kSent; ++i) host_->send(test_frame(GetParam() + 14UL, 5));
+  std::uint64_t received = 0;
+  while (true) {
+    std::array<rte_mbuf*, 32> burst{};
+    const std::size_t got = opened_.port->rx_queue(QueueId{0}).receive(burst);
+    rte_pktmbuf_free_bulk(burst.data(), static_cast<unsigned>(got));
+    received += got;
+    if (got == 0) break;
+  }
+  const PortCounters counters = opened_.port->counters();
+  EXPECT_EQ(counters.rx_packets, received);
+  EXPECT_GT(counters.rx_missed, 0U);
+  EXPECT_GE(counters.rx_packets + counters.rx_missed, kSent);
+  EXPECT_LE(counters.rx_packets + counters.rx_missed, kSent + 20) << "chatter of the far kernel";
 }
 
 INSTANTIATE_TEST_SUITE_P(Mtu, Traffic, testing::Values(1500, 3434, 9000));
