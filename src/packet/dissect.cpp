@@ -187,9 +187,12 @@ bool Walk::pppoe(std::size_t at, std::size_t end) {
   constexpr std::uint16_t kPppIpv6 = 0x0057;
   if (at + 8 > end) return unreadable();
   if (be16(at) != 0x1100) return false;  // version 1, type 1, code 0: session data
-  const std::uint16_t protocol = be16(at + 6);
-  if (protocol == kPppIpv4) return ipv4(at + 8, end);
-  return protocol == kPppIpv6 && ipv6(at + 8, end);
+  // An odd first byte is the whole protocol: senders may compress the field (RFC 1661, 6.5).
+  const bool one_byte = (byte(at + 6) & 1U) != 0;
+  const std::uint16_t protocol = one_byte ? byte(at + 6) : be16(at + 6);
+  at += one_byte ? 7 : 8;
+  if (protocol == kPppIpv4) return ipv4(at, end);
+  return protocol == kPppIpv6 && ipv6(at, end);
 }
 
 /// Addresses and EtherType. Frames with a length instead of a type are one flow whatever their

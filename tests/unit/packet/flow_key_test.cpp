@@ -1,6 +1,6 @@
 #include "packet/flow_key.h"
 
-#include "dissect_checked.h"
+#include "support/dissect_checked.h"
 #include "support/packet_builder.h"
 
 #include <gmock/gmock.h>
@@ -134,6 +134,12 @@ TEST(FlowKey, TagsLabelsAndSessionsAreLookedThrough) {
             "udp [::1]:2 [::2]:1");
   EXPECT_EQ(key_of(Packet{}.ethernet().pppoe().ipv6("::2", "::1").udp(1, 2)),
             "udp [::1]:2 [::2]:1");
+}
+
+TEST(FlowKey, PppoeWithACompressedProtocolFieldIsLookedThrough) {
+  Bytes packet = Packet{}.ethernet().pppoe().ipv4("10.0.0.2", "10.0.0.1").tcp(40000, 80).bytes();
+  packet.erase(packet.begin() + 20);  // the 0x00 of 0x0021
+  EXPECT_EQ(key_of(packet), "tcp 10.0.0.1:80 10.0.0.2:40000");
 }
 
 TEST(FlowKey, OptionsAndExtensionHeadersAreLookedThrough) {

@@ -1,6 +1,6 @@
 #include "packet/hash.h"
 
-#include "dissect_checked.h"
+#include "support/dissect_checked.h"
 #include "support/packet_builder.h"
 #include "toeplitz_vectors.h"
 

@@ -1,5 +1,5 @@
-#include "dissect_checked.h"
 #include "packet/flow_key.h"
+#include "support/dissect_checked.h"
 #include "support/packet_builder.h"
 
 #include <gmock/gmock.h>
