@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -108,8 +109,8 @@ class Lab:
                 raise Unavailable(f"network namespaces: {made.stderr.strip()}")
             self.namespaces.append(self.namespace(who))
             # Host kernels speak only when the tests make them; the box's kernel never.
-            ipv6 = "net.ipv6.conf.default.disable_ipv6=1" if who == "box" else "net.ipv6.conf.default.accept_dad=0"
-            self.run(who, "sysctl", "-qw", ipv6)
+            quiet = ("disable_ipv6=1",) if who == "box" else ("accept_dad=0", "router_solicitations=0")
+            self.run(who, "sysctl", "-qw", *(f"net.ipv6.conf.default.{each}" for each in quiet))
             self.run(who, "ip", "link", "set", "lo", "up")
         for host in ("a", "b"):
             self._wire(host)
@@ -272,14 +273,16 @@ def ping(lab, who, to, *options, count=5, interval=0.05, timeout=20):
 
 
 class Iperf:
-    """An iperf3 server on host b, and runs against it from host a."""
+    """iperf3 from host a to host b. A server serves one run: one that still tidies up refuses the next."""
 
-    def __init__(self, lab, number=5201):
-        self.lab, self.number = lab, number
-        self.server = lab.start("b", "iperf3", "-s", "-p", str(number), log=lab.folder / "iperf3.log")
-        lab.wait_for_listener("b", number)
+    def __init__(self, lab):
+        self.lab, self.number = lab, 5200
 
     def command(self, *options, seconds=2, to=ADDRESS["b"]):
+        """Starts a server; what to run on host a."""
+        self.number += 1
+        self.lab.start("b", "iperf3", "-s", "-1", "-p", str(self.number), log=self.lab.folder / "iperf3.log")
+        self.lab.wait_for_listener("b", self.number)
         return ("iperf3", "-c", to, "-p", str(self.number), "-t", str(seconds), "-J", *options)
 
     def run(self, *options, seconds=2, to=ADDRESS["b"]):
@@ -300,6 +303,25 @@ class Iperf:
         except (KeyError, ValueError) as odd:
             error = re.search(r'"error":\s*"([^"]*)"', text)
             raise Fault(f"iperf3 {' '.join(options)}: {error.group(1) if error else repr(odd)}") from odd
+
+
+def send_frames(lab, who, frames):
+    """Sends whole Ethernet frames from a host's eth0, a packet socket's way."""
+    program = ("import socket,sys\n"
+               "out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n"
+               "out.bind(('eth0', 0))\n"
+               "for line in sys.argv[1:]: out.send(bytes.fromhex(line))\n")
+    lab.run(who, "/usr/bin/python3", "-c", program, *(frame.hex() for frame in frames))
+
+
+def frames_of(pcap):
+    """The packets of a classic pcap file, as tcpdump writes it on this machine."""
+    data, frames, at = pathlib.Path(pcap).read_bytes(), [], 24
+    while at + 16 <= len(data):
+        length = int.from_bytes(data[at + 8:at + 12], sys.byteorder)
+        frames.append(data[at + 16:at + 16 + length])
+        at += 16 + length
+    return frames
 
 
 def round_trips(lab, seconds=2, size=64):

@@ -1,0 +1,59 @@
+"""An idle box does not burn a core, and the first packet after that does not wait for it."""
+
+import os
+import statistics
+import time
+
+from checks import PROGRAMS, ends_well, main, need, net
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def burns_little(daemon):
+    begin, start = cpu_seconds(daemon.child.pid), time.monotonic()
+    time.sleep(5)  # a measurement over time, not a wait for something
+    share = 100 * (cpu_seconds(daemon.child.pid) - begin) / (time.monotonic() - start)
+    need(share < 10, f"{share:.1f} % of a core while idle")
+    return f"{share:.1f} % of a core on all lcores together"
+
+
+def direct_link(lab):
+    """A veth pair between the hosts without the box, to know what the kernels alone take."""
+    net.run("ip", "-n", lab.namespace("a"), "link", "add", "eth1", "type", "veth",
+            "peer", "name", "eth1", "netns", lab.namespace("b"))
+    for host, last in (("a", 1), ("b", 2)):
+        lab.run(host, "ip", "addr", "add", f"10.79.0.{last}/24", "dev", "eth1")
+        lab.run(host, "ip", "link", "set", "eth1", "up")
+
+
+def first_packet(lab):
+    direct_link(lab)
+    for to in (net.ADDRESS["b"], "10.79.0.2"):
+        net.ping(lab, "a", to)  # neighbours known
+    time.sleep(10)  # idle is what is measured
+    first = net.ping(lab, "a", net.ADDRESS["b"], count=1)[0]
+    direct = net.ping(lab, "a", "10.79.0.2", count=1)[0]
+    later = net.ping(lab, "a", net.ADDRESS["b"], count=15, interval=0.2)
+    alone = net.ping(lab, "a", "10.79.0.2", count=15, interval=0.2)
+    share = statistics.median(later) - statistics.median(alone)
+    need(first < 5, f"the first ping after 10 s took {first:.2f} ms")
+    return (f"first ping after 10 s: {first:.2f} ms ({direct:.2f} ms without the box); then, every 200 ms, median "
+            f"{statistics.median(later):.2f} ms, of which the box (there and back) {share:.2f} ms")
+
+
+def body(checks):
+    for mode in ("none", "rps"):
+        with net.Lab("idle") as lab:
+            daemon = net.Daemon(lab, PROGRAMS, "--bridge", "left,right", "--mode", mode).start()
+            net.ping(lab, "a", net.ADDRESS["b"])
+            net.at_rest(daemon)
+            checks.check(f"{mode}, CPU while idle", lambda: burns_little(daemon))
+            checks.check(f"{mode}, first packet after idle", lambda: first_packet(lab))
+            checks.check(f"{mode}, stop", lambda: ends_well(daemon))
+
+
+main(body)

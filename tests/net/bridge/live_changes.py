@@ -1,0 +1,57 @@
+"""Mode, workers and weights change while the hosts talk: nothing is lost uncounted, nothing overtakes."""
+
+import json
+import time
+
+from checks import PROGRAMS, Books, ends_well, lcores, main, need, net
+
+CHANGES = (
+    ("mode=soft-rss",), ("workers=0",), ("workers=1",), ("workers=0,1", "weights=3,1"), ("mode=rps",),
+    ("weights=1,5",), ("workers=1", "weights=equal"), ("mode=soft-rss", "workers=all"), ("mode=none",),
+    ("mode=rps",), ("rss_buckets=512",), ("weights=equal",),
+)
+
+
+def change_while(lab, daemon, *options, seconds=6):
+    """iperf3 runs while one change follows the other; its report, and how many changes there were."""
+    iperf = net.Iperf(lab)
+    out = lab.folder / "changes.json"
+    with out.open("wb") as file:
+        client = lab.start("a", *iperf.command(*options, seconds=seconds), stdout=file)
+    time.sleep(0.5)
+    done = 0
+    while client.poll() is None:
+        daemon.ctl("steering", "set", *CHANGES[done % len(CHANGES)])
+        done += 1
+        time.sleep(0.02)
+    need(done >= 50, f"only {done} changes in {seconds} s")
+    return iperf.result(out.read_text()), json.loads(out.read_text()), done
+
+
+def tcp(lab, daemon):
+    result, _, done = change_while(lab, daemon, "-P", "8")
+    need(result["mbps"] > 10, f"only {result['mbps']:.1f} Mbit/s")
+    return f"{done} changes, {result['mbps']:.0f} Mbit/s, {result['retransmits']} segments again"
+
+
+def udp(lab, daemon):
+    result, report, done = change_while(lab, daemon, "-u", "-b", "40M", "-l", "200")
+    overtook = sum(stream["udp"]["out_of_order"] for stream in report["end"]["streams"])
+    need(result["packets"] > 10000, f"only {result['packets']} datagrams")
+    need(overtook == 0, f"{overtook} of {result['packets']} datagrams were overtaken")
+    return f"{done} changes, {result['packets']} datagrams in order, {result['lost']} lost"
+
+
+def body(checks):
+    with net.Lab("changes") as lab:
+        daemon = net.Daemon(lab, PROGRAMS, "--bridge", "left,right", "--lcores", lcores(2)).start()
+        books = Books(lab, daemon)
+        checks.check("TCP during changes", lambda: tcp(lab, daemon))
+        checks.check("UDP during changes", lambda: udp(lab, daemon))
+        moves = sum(worker["moves"] for worker in net.at_rest(daemon)["workers"])
+        checks.check("flows moved", lambda: need(moves > 0, "no bucket ever moved") or f"{moves} moves")
+        checks.check("accounts of the hosts and ours", books.close)
+        checks.check("stop", lambda: ends_well(daemon))
+
+
+main(body)
