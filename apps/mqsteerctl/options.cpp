@@ -51,14 +51,14 @@ Expected<Raw> parse_raw(int argc, char** argv) {
   Raw raw;
   CLI::App app;
   app.set_help_flag();
-  app.add_option("-i,--instance", raw.instance);
-  app.add_option("--socket", raw.socket);
+  app.add_option("-i,--instance", raw.instance)->take_last();
+  app.add_option("--socket", raw.socket)->take_last();
   app.add_flag("-j,--json", raw.json);
   app.add_flag("-p,--pretty", raw.pretty);
   app.add_flag("-h,--help", raw.help);
   app.add_flag("-V,--version", raw.version);
-  app.add_option("--color", raw.colour);
-  app.add_option("--completion", raw.completion);
+  app.add_option("--color", raw.colour)->take_last();
+  app.add_option("--completion", raw.completion)->take_last();
   app.add_option("words", raw.words);
   try {
     app.parse(argc, argv);

@@ -29,6 +29,13 @@ std::string plain(const Json& value) {
   return value.dump();
 }
 
+/// A member that must be a list.
+const Json& list(const Json& object, const char* name) {
+  const Json& member = object.at(name);
+  (void)member.get_ref<const Json::array_t&>();  // throws where it is none
+  return member;
+}
+
 Cell cell(const Json& object, const char* name) {
   return {plain(object.at(name))};
 }
@@ -135,7 +142,7 @@ std::string drops_text(const Json& workers, const Json* totals, const Paint& pai
 }
 
 std::string port_show(const Json& answer, const Paint& paint) {
-  const Json& ports = answer.at("ports");
+  const Json& ports = list(answer, "ports");
   std::string text = port_counters(ports, paint) + '\n';
   TextTable table{{"<PORT", "<LINK", "MBIT/S", "MTU", "RX QUEUES", "TX QUEUES", "RX DESCR",
                    "TX DESCR", "<DEVICE"}};
@@ -148,14 +155,14 @@ std::string port_show(const Json& answer, const Paint& paint) {
   }
   text += table.text(paint);
   for (const Json& port : ports) {
-    for (const Json& note : port.at("notes")) text += "note: " + plain(note) + '\n';
+    for (const Json& note : list(port, "notes")) text += "note: " + plain(note) + '\n';
   }
   return text;
 }
 
 std::string queue_show(const Json& answer, const Paint& paint) {
   TextTable table{{"<PORT", "QUEUE", "LCORE", "WORKER", "RX PACKETS", "RX BYTES"}};
-  for (const Json& queue : answer.at("queues")) {
+  for (const Json& queue : list(answer, "queues")) {
     table.add({cell(queue, "port"), cell(queue, "queue"), cell(queue, "lcore"),
                cell(queue, "worker"), cell(queue, "rx_packets"), cell(queue, "rx_bytes")});
   }
@@ -163,22 +170,22 @@ std::string queue_show(const Json& answer, const Paint& paint) {
 }
 
 std::string worker_show(const Json& answer, const Paint& paint) {
-  const Json& workers = answer.at("workers");
+  const Json& workers = list(answer, "workers");
   return worker_counters(workers, true, paint) + '\n' + drops_text(workers, nullptr, paint);
 }
 
 std::string stats_show(const Json& answer, const Paint& paint) {
   TextTable queues{{"<PORT", "QUEUE", "LCORE", "RX PACKETS", "RX BYTES"}};
-  for (const Json& port : answer.at("ports")) {
-    for (const Json& queue : port.at("queues")) {
+  for (const Json& port : list(answer, "ports")) {
+    for (const Json& queue : list(port, "queues")) {
       queues.add({cell(port, "name"), cell(queue, "queue"), cell(queue, "lcore"),
                   cell(queue, "rx_packets"), cell(queue, "rx_bytes")});
     }
   }
-  const Json& workers = answer.at("workers");
+  const Json& workers = list(answer, "workers");
   const Json& totals = answer.at("totals");
-  std::string text = port_counters(answer.at("ports"), paint) + '\n' + queues.text(paint) + '\n' +
-                     worker_counters(workers, false, paint) + '\n' +
+  std::string text = port_counters(list(answer, "ports"), paint) + '\n' + queues.text(paint) +
+                     '\n' + worker_counters(workers, false, paint) + '\n' +
                      drops_text(workers, &totals.at("drops"), paint) + '\n';
   text += "accounts: rx " + plain(totals.at("rx")) + " + originated " +
           plain(totals.at("originated")) + " + copies " + plain(totals.at("copies")) + " = tx " +
@@ -200,13 +207,13 @@ std::string plan_lcores(const Json& lcores, const Paint& paint) {
   TextTable table{{"LCORE", "WORKER", "<ROLES", "<RX QUEUES", "MBUFS", "BYTES OF EACH"}};
   for (const Json& lcore : lcores) {
     Json queues = Json::array();
-    for (const Json& queue : lcore.at("rx")) {
+    for (const Json& queue : list(lcore, "rx")) {
       queues.push_back(plain(queue.at("port")) + ':' + plain(queue.at("queue")));
     }
     const bool pool = lcore.at("pool_mbufs") != 0;
     table.add({cell(lcore, "lcore"),
                cell(lcore, "worker"),
-               {words_between(lcore.at("roles"), ", ")},
+               {words_between(list(lcore, "roles"), ", ")},
                {words_between(queues, ", ")},
                pool ? cell(lcore, "pool_mbufs") : Cell{"-"},
                pool ? cell(lcore, "data_room_bytes") : Cell{"-"}});
@@ -216,7 +223,7 @@ std::string plan_lcores(const Json& lcores, const Paint& paint) {
 
 std::string plan_show(const Json& answer, const Paint& paint) {
   TextTable ports{{"<PORT", "RX QUEUES", "TX QUEUES", "RX DESCR", "TX DESCR", "<TX"}};
-  for (const Json& port : answer.at("ports")) {
+  for (const Json& port : list(answer, "ports")) {
     const bool shared = port.at("tx_shared").get<bool>();
     ports.add({cell(port, "name"),
                cell(port, "rx_queues"),
@@ -229,13 +236,13 @@ std::string plan_show(const Json& answer, const Paint& paint) {
     return bytes_text(answer.at(name).get<std::uint64_t>());
   };
   const double queueing_us = answer.at("worst_queueing_us").get<double>();
-  std::string text = plan_lcores(answer.at("lcores"), paint) + '\n' + ports.text(paint) + '\n';
+  std::string text = plan_lcores(list(answer, "lcores"), paint) + '\n' + ports.text(paint) + '\n';
   text += "backlog: " + plain(answer.at("backlog_slots")) + " packets between an RX lcore and a " +
           "worker, " + plain(answer.at("backlog_budget")) + " in flight per RX lcore\n";
   text += "worst queueing time: " + decimal(queueing_us / 1000, 3) + " ms\n";
   text += "memory: " + bytes("total_bytes") + " (pools " + bytes("pool_bytes") + ", backlogs " +
           bytes("backlog_bytes") + ", steering " + bytes("steering_bytes") + ")\n";
-  for (const Json& note : answer.at("notes")) text += "note: " + plain(note) + '\n';
+  for (const Json& note : list(answer, "notes")) text += "note: " + plain(note) + '\n';
   return text;
 }
 
@@ -256,7 +263,7 @@ std::string spread_text(const Json& workers, const char* figure) {
 }
 
 std::string steering_show(const Json& answer, const Paint& paint) {
-  const Json& workers = answer.at("workers");
+  const Json& workers = list(answer, "workers");
   const auto buckets = answer.at("buckets").get<std::uint64_t>();
   std::string text = "mode " + plain(answer.at("mode")) + ", hash " + plain(answer.at("hash")) +
                      " (" + plain(answer.at("hash_function")) + "), symmetric " +
@@ -288,9 +295,9 @@ std::string steering_set(const Json& answer, const Paint& paint) {
 
 std::string config_diff(const Json& answer, const Paint& paint) {
   const std::string path = plain(answer.at("path"));
-  if (answer.at("changes").empty()) return "no difference: it runs as " + path + " says\n";
+  if (list(answer, "changes").empty()) return "no difference: it runs as " + path + " says\n";
   TextTable table{{"<KEY", "<RUNNING", "<FILE", "<TAKEN OVER BY"}};
-  for (const Json& change : answer.at("changes")) {
+  for (const Json& change : list(answer, "changes")) {
     const bool live = change.at("live").get<bool>();
     table.add({cell(change, "key"),
                cell(change, "running"),

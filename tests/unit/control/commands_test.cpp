@@ -1,0 +1,187 @@
+#include "control/commands.h"
+
+#include "config/config_file.h"
+#include "control/command_table.h"
+#include "control/request.h"
+#include "fake_target.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace mqsteer::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+class CommandsTest : public ::testing::Test {
+ protected:
+  Json ask(const std::string& object, const std::string& command, const KeyValues& keys = {}) {
+    return Json::parse(answer(target, request_line({object, command, keys})));
+  }
+  /// What a command that must fail says: "WHAT | ALLOWED".
+  std::string fault(const std::string& object, const std::string& command,
+                    const KeyValues& keys = {}) {
+    const Json reply = ask(object, command, keys);
+    if (!reply.contains("error")) return "no error: " + reply.dump();
+    return reply["error"]["what"].get<std::string>() + " | " +
+           reply["error"]["allowed"].get<std::string>();
+  }
+
+  FakeTarget target;
+};
+
+TEST_F(CommandsTest, EveryCommandOfTheDaemonAnswers) {
+  target.facts.config_path = "/etc/mqsteer/mqsteer.yaml";
+  target.facts.read_file = [&] { return target.running; };
+  for (const CommandSpec& spec : command_table()) {
+    if (spec.in_client) continue;
+    KeyValues keys;
+    if (spec.needed == KeysNeeded::kAll) keys = {{"worker", "1"}};
+    if (spec.needed == KeysNeeded::kOne) keys = {{"mode", "rps"}};
+    const Json reply = ask(std::string{spec.object}, std::string{spec.command}, keys);
+    EXPECT_FALSE(reply.contains("error")) << spec.name() << ": " << reply.dump();
+    EXPECT_FALSE(reply.empty()) << spec.name();
+  }
+}
+
+TEST_F(CommandsTest, RepliesAreOneLine) {
+  target.running.capture.filter = "a\nb";
+  const std::string line = answer(target, R"({"object":"config","command":"show"})");
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+}
+
+TEST_F(CommandsTest, UnknownWordsAreAnsweredWithWhatWasExpected) {
+  EXPECT_EQ(fault("worker", "shwo"),
+            "'shwo' is not a command of worker, perhaps show | abandon, restore, show");
+  EXPECT_THAT(fault("steering", "set", {{"bits", "4"}}), StartsWith("'bits' is not a key of"));
+  EXPECT_THAT(fault("top", ""), HasSubstr("is made by mqsteerctl"));
+}
+
+TEST_F(CommandsTest, SteeringSetTakesAnySubset) {
+  const Json reply =
+      ask("steering", "set", {{"mode", "soft-rss"}, {"rss_buckets", "256"}, {"flow_limit", "on"}});
+  EXPECT_EQ(reply["changed_buckets"], 1024);
+  EXPECT_EQ(reply["mode"], "soft-rss");
+  EXPECT_EQ(target.running.steering.rss_buckets, 256U);
+  EXPECT_TRUE(target.running.steering.flow_limit);
+  EXPECT_TRUE(target.running.steering.symmetric);
+}
+
+TEST_F(CommandsTest, SteeringSetChangesAllOrNothing) {
+  const Config before = target.running;
+  EXPECT_EQ(
+      fault("steering", "set", {{"mode", "none"}, {"weights", "1,x"}, {"workers", "0,1"}}),
+      "steering.weights: 'x' is not a whole decimal number | equal, or a weight 1..1000 for each "
+      "worker such as 3,1");
+  EXPECT_EQ(target.running, before);
+  EXPECT_EQ(target.sets, 0);
+}
+
+TEST_F(CommandsTest, SteeringSetRefusesWhatCannotBe) {
+  for (const KeyValues& keys : {KeyValues{{"mode", "rfs"}},
+                                {{"mode", ""}},
+                                {{"workers", "0,0"}},
+                                {{"rss_buckets", "100"}},
+                                {{"rss_buckets", "99999999999999999999999"}},
+                                {{"weights", "0,1"}},
+                                {{"weights", "-1"}},
+                                {{"tunnels", "sideways"}},
+                                {{"symmetric", "2"}},
+                                {{"workers", "1,2"}, {"weights", "1"}},
+                                {{"mode", std::string{"rps\0", 4}}}}) {
+    EXPECT_THAT(fault("steering", "set", keys), StartsWith("steering.")) << keys.begin()->second;
+  }
+  EXPECT_EQ(target.sets, 0);
+}
+
+TEST_F(CommandsTest, SteeringSetSaysThatOldWeightsDoNotFitNewWorkers) {
+  target.running.steering.workers = {0, 1};
+  target.running.steering.weights = {3, 1};
+  EXPECT_EQ(fault("steering", "set", {{"workers", "1"}}),
+            "steering.weights: the 2 weights set before do not fit 1 workers | weights=equal, or "
+            "a weight for each worker");
+  EXPECT_TRUE(ask("steering", "set", {{"workers", "1"}, {"weights", "equal"}}).contains("mode"));
+}
+
+TEST_F(CommandsTest, TheRuntimesRefusalReachesTheUser) {
+  target.refusal = "steering: worker 1 (lcore 3) still has 7 packets after 100 ms";
+  const Config before = target.running;
+  EXPECT_EQ(fault("steering", "set", {{"mode", "none"}}), *target.refusal + " | ");
+  EXPECT_EQ(fault("worker", "abandon", {{"worker", "1"}}), *target.refusal + " | ");
+  EXPECT_EQ(fault("worker", "restore", {{"worker", "1"}}), *target.refusal + " | ");
+  EXPECT_EQ(target.running, before);
+}
+
+TEST_F(CommandsTest, WorkersAreAbandonedAndTakenInAgain) {
+  EXPECT_EQ(ask("worker", "abandon", {{"worker", "1"}})["abandoned"], 1);
+  EXPECT_EQ(ask("worker", "show")["workers"][1]["state"], "abandoned");
+  EXPECT_EQ(ask("worker", "restore", {{"worker", "1"}})["restored"], 1);
+  EXPECT_EQ(ask("worker", "show")["workers"][1]["state"], "listed");
+}
+
+TEST_F(CommandsTest, AWorkerThatIsNotThereIsNeverReachedFor) {
+  for (const char* number : {"2", "-1", "65536", "18446744073709551616", "one", ""}) {
+    EXPECT_THAT(fault("worker", "abandon", {{"worker", number}}), StartsWith("there is no worker "))
+        << number;
+  }
+  EXPECT_EQ(fault("worker", "abandon", {{"worker", "2"}}), "there is no worker '2' | 0-1");
+}
+
+TEST_F(CommandsTest, ConfigShowIsReadBackToTheSameConfiguration) {
+  target.running.steering.mode = SteeringMode::kSoftRss;
+  const auto read = parse_config(ask("config", "show")["yaml"].get<std::string>(), "running");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->config, target.running);
+}
+
+TEST_F(CommandsTest, ConfigDiffComparesWithTheFileAsItIsNow) {
+  Config file = target.running;
+  target.facts.config_path = "/etc/box.yaml";
+  target.facts.read_file = [&] { return file; };
+  EXPECT_EQ(ask("config", "diff"), (Json{{"path", "/etc/box.yaml"}, {"changes", Json::array()}}));
+  file.steering.mode = SteeringMode::kNone;
+  file.ports[0].mtu = 9000;
+  const Json changes = ask("config", "diff")["changes"];
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(
+      changes[0],
+      (Json{{"key", "ports[0].mtu"}, {"running", "auto"}, {"file", "9000"}, {"live", false}}));
+  EXPECT_EQ(changes[1]["live"], true);
+}
+
+TEST_F(CommandsTest, ConfigDiffSaysWhatIsWrongWithTheFile) {
+  EXPECT_THAT(fault("config", "diff"), HasSubstr("was started without a file"));
+  target.facts.config_path = "/etc/box.yaml";
+  target.facts.read_file = []() -> Expected<Config> { return fail("/etc/box.yaml:3: bad"); };
+  EXPECT_EQ(fault("config", "diff"), "/etc/box.yaml:3: bad | ");
+}
+
+TEST_F(CommandsTest, VersionAndPingNameTheInstance) {
+  target.facts.started = std::chrono::steady_clock::now() - std::chrono::seconds{90};
+  const Json version = ask("version", "");
+  EXPECT_EQ(version["version"], "9.8.7");
+  EXPECT_EQ(version["instance"], "box");
+  EXPECT_EQ(version["uptime_s"], 90);
+  EXPECT_EQ(ask("ping", "")["pong"], "box");
+}
+
+TEST_F(CommandsTest, BytesThatAreNoUtf8DoNotBreakTheReply) {
+  target.figures.ports[0].device = "net_pcap0,rx_pcap=\xff\xfe.pcap";
+  EXPECT_TRUE(ask("port", "show").contains("ports"));
+}
+
+TEST_F(CommandsTest, AnyBytesGetAnAnswer) {
+  for (const std::string& line :
+       {std::string{}, std::string(1000, '\0'), std::string(60'000, '{'), std::string{"\"a\""},
+        std::string{R"({"object":"worker","command":"abandon","keys":{"worker":1e400}})"},
+        std::string{R"({"object":"worker","command":"abandon","keys":{"worker":-0.5}})"}}) {
+    const Json reply = Json::parse(answer(target, line), nullptr, false);
+    EXPECT_TRUE(reply.is_object() && reply.contains("error")) << reply.dump();
+  }
+}
+
+}  // namespace
+}  // namespace mqsteer::test
