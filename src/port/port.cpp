@@ -317,7 +317,7 @@ Expected<void> Port::configure(const PortSetup& setup) {
   if (xdp) xdp_sockets_ = std::make_unique<XdpSockets>();
   Bringup bringup{capabilities_, setup, notes_};
   auto done = bringup.run();
-  if (xdp && done) xdp_sockets_->find_new();
+  if (xdp) xdp_sockets_->find_new();
   rx_queues_ = bringup.rx_queues;
   tx_queues_ = bringup.tx_queues;
   mtu_ = bringup.mtu;
@@ -383,12 +383,13 @@ void Port::stop() noexcept {
     static_cast<void>(counters());
   }
   live_ = false;
-  xdp_sockets_.reset();
+  if (xdp_sockets_ != nullptr) xdp_sockets_->release();
   if (capabilities_.handle != nullptr) {
     capabilities_.handle->unplug();
   } else {
     static_cast<void>(rte_eth_dev_close(id().value()));
   }
+  if (xdp_sockets_ != nullptr) xdp_sockets_->close_forgotten();
 }
 
 bool Port::link_up() const noexcept {

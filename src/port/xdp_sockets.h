@@ -2,6 +2,8 @@
 
 #include "port/descriptor.h"
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -17,18 +19,30 @@ struct XdpLosses {
 /// are found as the process's sockets that were not there before.
 class XdpSockets {
  public:
-  /// Remembers the AF_XDP sockets this process has now.
+  /// Remembers the AF_XDP sockets this process has now. Waits, for up to 200 ms, where some of ours
+  /// were closed just before: the kernel frees their queues later (measured: 26 to 32 ms).
   XdpSockets();
   /// Keeps a descriptor of its own of each that has come since. The socket, and with it the
   /// interface's queue, is free again only after release().
   void find_new();
   void release() noexcept { sockets_.clear(); }
+  /// Closes those that the driver left open when it closed the port, to be called after that: it
+  /// never destroys a umem (a slip in its reference count, DPDK 22.11), and with it never closes
+  /// the socket, which would hold the interface's queue until the process ends.
+  void close_forgotten() noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return sockets_.size(); }
   /// Since the sockets were opened. Source: Linux include/uapi/linux/if_xdp.h, xdp_statistics
   [[nodiscard]] XdpLosses losses() const noexcept;
 
  private:
+  /// A descriptor of the driver's. The inode tells whether it is still the same socket.
+  struct Theirs {
+    int fd;
+    ino_t inode;
+  };
+
   std::vector<int> before_;
+  std::vector<Theirs> theirs_;
   std::vector<Descriptor> sockets_;
 };
 

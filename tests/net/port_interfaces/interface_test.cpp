@@ -93,6 +93,15 @@ TEST_F(Interface, FollowsTheLinkDownAndUp) {
   EXPECT_EQ(host.receive(), test_frame(80, 8));
 }
 
+TEST_F(Interface, CanBeOpenedAgainByTheSameProcess) {
+  const Host host{place_, "far0"};
+  for (std::uint8_t round = 0; round < 5; ++round) {
+    const OpenedPort opened = open(config());
+    host.send(test_frame(60, round));
+    EXPECT_EQ(opened.receive(), test_frame(60, round)) << "round " << int{round};
+  }
+}
+
 TEST_F(Interface, IsReportedWhenTheKernelUsesItToo) {
   run("ip addr add 192.0.2.1/24 dev near0");
   const OpenedPort opened = open(config());

@@ -49,6 +49,12 @@ int hold(const char* interface) {
 
 }  // namespace
 
+/// net_af_xdp never frees what libxdp keeps of a umem.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:xsk_umem__create";
+}
+
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view{argv[1]} == "--hold") return hold(argv[2]);
   testing::InitGoogleTest(&argc, argv);
