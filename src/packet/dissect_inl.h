@@ -28,11 +28,11 @@ inline constexpr std::uint16_t kPortVxlanLinux = 8472;
 inline constexpr std::uint16_t kPortBgp = 179;
 
 /// A set of destination ports with one load and one comparison: a multiplier without collisions is
-/// searched for at compile time.
+/// searched for at compile time. Port 0 may seem to be a member; that costs a longer way, no more.
 class PortSet {
  public:
   constexpr explicit PortSet(const std::array<std::uint16_t, 8>& ports) {
-    while (!fill(ports)) multiplier_ += 2;
+    while (!fill(ports)) multiplier_ = (multiplier_ * 1664525U + 1013904223U) | 1U;
   }
   [[nodiscard]] constexpr bool contains(std::uint16_t port) const noexcept {
     return slots_[slot(port)] == port;
@@ -48,8 +48,6 @@ class PortSet {
       if (slots_[slot(port)] != 0) return false;
       slots_[slot(port)] = port;
     }
-    slots_[slot(0)] +=
-        slots_[slot(0)] == 0 ? std::uint16_t{1} : std::uint16_t{0};  // 0 is no member
     return true;
   }
   std::uint32_t multiplier_ = 0x9e3779b1U;
