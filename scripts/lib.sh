@@ -102,8 +102,7 @@ mqs_make() {
   log=$folder/build.log
   if ! (cd "$mqs_top" && cmake --preset "$preset" -B "$folder" </dev/null) >"$log" 2>&1 ||
     ! cmake --build "$folder" ${1:+--target "$@"} </dev/null >>"$log" 2>&1; then
-    grep -E 'error|Error|FAILED' -A 5 "$log" | head -n 60 >&2 || true
-    tail -n 10 "$log" >&2
+    grep -nE -m 1 'error|Error|FAILED' "$log" | cut -d : -f 1 | xargs -I {} tail -n +{} "$log" | head -n 40 >&2
     printf '%s: building %s failed, the whole log is %s\n' "${0##*/}" "$preset" "$log" >&2
     return 1
   fi
