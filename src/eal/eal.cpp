@@ -21,7 +21,7 @@ namespace mqsteer {
 namespace {
 
 constexpr std::size_t kDefaultMemoryMb = 64;
-constexpr std::size_t kBytesPerMb = 1024 * 1024;
+constexpr std::size_t kBytesPerMb = std::size_t{1} << 20U;
 
 std::size_t memory_mb_of(const EalConfig& config) {
   return config.memory_mb == 0 ? kDefaultMemoryMb : config.memory_mb;

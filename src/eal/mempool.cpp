@@ -15,7 +15,7 @@
 namespace mqsteer {
 namespace {
 
-constexpr std::size_t kBytesPerMb = 1024 * 1024;
+constexpr std::size_t kBytesPerMb = std::size_t{1} << 20U;
 constexpr std::size_t kHugepageBytes = 2 * kBytesPerMb;
 
 std::uint32_t element_bytes(const MempoolConfig& config) noexcept {

@@ -118,16 +118,16 @@ void look_for(OffloadFault& fault, std::span<const Offload> offloads, const Feat
 }  // namespace
 
 struct KernelInterface::Impl {
-  Impl(KernelInterfaceState s, Use u)
-      : state{std::move(s)},
+  Impl(const LinkInfo& link, Use u)
+      : state{state_of(link)},
         use{std::move(u)},
-        undo{state.index},
+        undo{link},
         query{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {}
 
-  Expected<void> check_kind(const LinkInfo& link) const;
+  [[nodiscard]] Expected<void> check_kind(const LinkInfo& link) const;
   Expected<void> check_xdp(const LinkInfo& link);
-  Expected<void> check_peer_mtu(const LinkInfo& link) const;
-  Expected<void> check_channels() const;
+  [[nodiscard]] Expected<void> check_peer_mtu(const LinkInfo& link) const;
+  [[nodiscard]] Expected<void> check_channels() const;
   Expected<void> bring_up();
   Expected<void> settle_offloads(const LinkInfo& link);
   void say_what_else_uses_it(const LinkInfo& link);
@@ -314,8 +314,7 @@ Expected<std::unique_ptr<KernelInterface>> KernelInterface::prepare(const std::s
                                                                     const Use& use) {
   const auto link = read_link(name);
   if (!link) return tl::unexpected(link.error());
-  std::unique_ptr<KernelInterface> made{
-      new KernelInterface{std::make_unique<Impl>(state_of(*link), use)}};
+  std::unique_ptr<KernelInterface> made{new KernelInterface{std::make_unique<Impl>(*link, use)}};
   Impl& impl = *made->impl_;
   if (auto done = impl.check_kind(*link); !done) return tl::unexpected(done.error());
   if (auto done = impl.check_xdp(*link); !done) return tl::unexpected(done.error());

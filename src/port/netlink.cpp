@@ -51,6 +51,17 @@ std::string text_of(const std::byte* at, std::size_t bytes) {
   return {letters, strnlen(letters, bytes)};
 }
 
+std::string hex_of(const std::byte* at, std::size_t bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const auto byte = std::to_integer<unsigned>(at[i]);
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 0xfU];
+  }
+  return text;
+}
+
 template <class Header>
 class Request {
  public:
@@ -87,7 +98,7 @@ Expected<Bytes> ask(const Bytes& request, const std::string& what) {
   const Descriptor socket{::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)};
   if (!socket.valid()) return fail(errno, "opening a netlink socket for " + what);
   if (send(socket.get(), request.data(), request.size(), 0) < 0) return fail(errno, what);
-  Bytes answer(32 * 1024);
+  Bytes answer(std::size_t{1} << 15U);
   const ssize_t got = recv(socket.get(), answer.data(), answer.size(), 0);
   if (got < static_cast<ssize_t>(sizeof(nlmsghdr))) return fail(got < 0 ? errno : EIO, what);
   answer.resize(static_cast<std::size_t>(got));
@@ -112,6 +123,7 @@ void read_xdp(LinkInfo& link, const std::byte* at, std::size_t bytes) {
 
 void read_link_attribute(LinkInfo& link, int type, const std::byte* value, std::size_t size) {
   if (type == IFLA_IFNAME) link.name = text_of(value, size);
+  if (type == IFLA_ADDRESS) link.address = hex_of(value, size);
   if (type == IFLA_XDP) read_xdp(link, value, size);
   if (type == IFLA_LINKINFO) {
     each_attribute(value, size, [&link](int inner, const std::byte* at, std::size_t bytes) {

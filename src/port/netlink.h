@@ -12,6 +12,7 @@ namespace mqsteer {
 struct LinkInfo {
   std::string name;
   int index = 0;
+  std::string address;      ///< MAC, in hexadecimal digits
   std::string kind;         ///< "veth", "tun", …; empty for hardware
   std::uint32_t flags = 0;  ///< IFF_*
   std::uint32_t mtu = 0;

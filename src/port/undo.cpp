@@ -95,9 +95,12 @@ bool Undo::Step::same_as(const Step& other) const {
          (!values_matter || value == other.value);
 }
 
-Undo::Undo(int interface_index) : path_{file_of(interface_index)} {
+Undo::Undo(const LinkInfo& interface)
+    : path_{file_of(interface.index)}, owner_{interface.name + " " + interface.address} {
   std::ifstream file{path_};
-  for (std::string line; std::getline(file, line);) {
+  std::string line;
+  if (!std::getline(file, line) || line != owner_) return;
+  while (std::getline(file, line)) {
     Step step;
     if (read_line(line, step)) steps_.push_back(std::move(step));
   }
@@ -122,6 +125,7 @@ void Undo::write() const {
   const std::string fresh = path_ + ".new";
   {
     std::ofstream file{fresh};
+    file << owner_ << '\n';
     for (const Step& step : steps_) file << line_of(step) << '\n';
     if (!file.flush()) return;
   }

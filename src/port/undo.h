@@ -26,7 +26,7 @@ class Undo {
   };
 
   /// Reads what an earlier process left to be put back, if any.
-  explicit Undo(int interface_index);
+  explicit Undo(const LinkInfo& interface);
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;
   Undo(Undo&&) = delete;
@@ -45,6 +45,7 @@ class Undo {
   void write() const;
 
   std::string path_;
+  std::string owner_;  ///< the file's first line: whose it is, since numbers are used again
   std::vector<Step> steps_;
 };
 

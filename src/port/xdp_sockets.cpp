@@ -39,15 +39,15 @@ ino_t inode_of(int fd) {
 /// The rings of a umem are mapped from its socket and would keep it alive.
 void unmap_rings_of(ino_t inode) {
   const std::string file = "socket:[" + std::to_string(inode) + "]";
-  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges;
+  std::vector<std::pair<void*, std::size_t>> ranges;
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t from = 0;
-    std::uintptr_t to = 0;
-    if (!line.ends_with(file) || sscanf(line.c_str(), "%lx-%lx", &from, &to) != 2) continue;
-    ranges.emplace_back(from, to);
+    void* from = nullptr;
+    void* to = nullptr;
+    if (!line.ends_with(file) || sscanf(line.c_str(), "%p-%p", &from, &to) != 2) continue;
+    ranges.emplace_back(from, static_cast<char*>(to) - static_cast<char*>(from));
   }
-  for (const auto& [from, to] : ranges) munmap(reinterpret_cast<void*>(from), to - from);
+  for (const auto& [from, bytes] : ranges) munmap(from, bytes);
 }
 
 std::vector<int> xdp_sockets_of_this_process() {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +212,13 @@ void Veth::SetUp() {
 }
 
 void Veth::TearDown() {
+  // What a killed process wrote down for a namespace that is gone concerns nobody any more.
+  struct stat own {};
+  static_cast<void>(stat("/proc/self/ns/net", &own));
+  std::error_code ignored;
+  std::filesystem::remove(
+      "/run/mqsteer/interfaces/" + std::to_string(own.st_ino) + "-" + std::to_string(near().index),
+      ignored);
   static_cast<void>(system("ip link del near0 2>/dev/null"));
   static_cast<void>(system(("ip netns del " + namespace_).c_str()));
 }
