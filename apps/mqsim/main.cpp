@@ -96,22 +96,30 @@ Exit run(const Arguments& arguments) {
   return Exit::kDone;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+/// returns: the exit code
+int parse_and_run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
       "What would N workers see of a capture file? By mqsteerd's own steering, without it.",
       "mqsim"};
   try {
     parse(app, arguments, argc, argv);
-    return static_cast<int>(run(arguments));
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "mqsim: %s (mqsim --help says what is allowed)\n", error.what());
     return static_cast<int>(Exit::kUsage);
+  }
+  return static_cast<int>(run(arguments));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
   } catch (const std::exception& error) {
-    return static_cast<int>(refuse(error.what()));
+    std::fprintf(stderr, "mqsim: %s\n", error.what());
+    return static_cast<int>(Exit::kRefused);
   }
 }
