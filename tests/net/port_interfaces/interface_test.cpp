@@ -80,11 +80,11 @@ TEST_F(Interface, IsBroughtUpAndTakenDownAgain) {
 
 TEST_F(Interface, FollowsTheLinkDownAndUp) {
   const OpenedPort opened = open(config());
-  EXPECT_TRUE(eventually(2s, [&] { return opened.port->link_up(); }));
+  EXPECT_TRUE(eventually(5s, [&] { return opened.port->link_up(); }));
   run("ip -n " + namespace_ + " link set far0 down");
-  EXPECT_TRUE(eventually(2s, [&] { return !opened.port->link_up(); }));
+  EXPECT_TRUE(eventually(5s, [&] { return !opened.port->link_up(); }));
   run("ip -n " + namespace_ + " link set far0 up");
-  EXPECT_TRUE(eventually(2s, [&] { return opened.port->link_up(); }));
+  EXPECT_TRUE(eventually(5s, [&] { return opened.port->link_up(); }));
 
   Host host{place_, "far0"};
   host.send(test_frame(60, 7));

@@ -123,7 +123,7 @@ Frame test_frame(std::size_t bytes, std::uint8_t fill, const Frame& tags) {
 }
 
 Frame OpenedPort::receive() const {
-  const auto deadline = Clock::now() + std::chrono::seconds{2};
+  const auto deadline = Clock::now() + std::chrono::seconds{5};
   while (Clock::now() < deadline) {
     rte_mbuf* mbuf = nullptr;
     if (port->rx_queue(QueueId{0}).receive({&mbuf, 1}) == 0) continue;

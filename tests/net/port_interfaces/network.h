@@ -32,7 +32,7 @@ class Host {
   Host(const NamespacePlace& place, const std::string& interface);
   void send(const Frame& frame) const;
   /// The next frame with our EtherType, tags put back as they were on the wire; none in the time.
-  std::optional<Frame> receive(std::chrono::milliseconds limit = std::chrono::milliseconds{500});
+  std::optional<Frame> receive(std::chrono::milliseconds limit = std::chrono::milliseconds{5000});
 
  private:
   Descriptor socket_;
@@ -44,7 +44,7 @@ Frame test_frame(std::size_t bytes, std::uint8_t fill, const Frame& tags = {});
 struct OpenedPort {
   std::unique_ptr<Mempool> pool;
   std::unique_ptr<Port> port;
-  /// Receives one frame within two seconds; none: an empty one.
+  /// Receives one frame within five seconds; none: an empty one.
   [[nodiscard]] Frame receive() const;
   void send(const Frame& frame) const;
 };

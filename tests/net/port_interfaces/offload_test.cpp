@@ -67,10 +67,11 @@ TEST_F(Offloads, OfAPeerInTheSameNamespaceNeedNoPrefix) {
 
 TEST_F(Offloads, OfAPeerInANamelessNamespaceAreLeftToTheOperator) {
   run("ip link add one0 type veth peer name two0 && ip link set one0 up");
-  const std::string move = "unshare -n sh -c 'echo ready; exec sleep 30'";
+  const std::string move = "unshare -n sh -c 'echo $$; exec sleep 30'";
   FILE* const other = popen(move.c_str(), "r");
-  ASSERT_EQ(fgetc(other), 'r');
-  const std::string pid = output_of("pgrep -n -f '^sleep 30$' | tr -d '\\n'");
+  int id = 0;
+  ASSERT_EQ(fscanf(other, "%d", &id), 1);
+  const std::string pid = std::to_string(id);
   run("ip link set two0 netns " + pid);
   {
     const OpenedPort opened = open({.name = "left", .device = "one0"});

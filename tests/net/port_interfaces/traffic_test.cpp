@@ -85,8 +85,12 @@ TEST_P(Traffic, CountsWhatWasLostBecauseNobodyTookIt) {
   const PortCounters counters = opened_.port->counters();
   EXPECT_EQ(counters.rx_packets, received);
   EXPECT_GT(counters.rx_missed, 0U);
-  EXPECT_GE(counters.rx_packets + counters.rx_missed, kSent);
-  EXPECT_LE(counters.rx_packets + counters.rx_missed, kSent + 20) << "chatter of the far kernel";
+  // The veth itself has room for 256 frames on a CPU that is busy otherwise, and counts the rest.
+  const std::uint64_t lost_before = std::stoull(
+      output_of(place_.command_prefix + "cat /sys/class/net/far0/statistics/tx_dropped"));
+  const std::uint64_t known = counters.rx_packets + counters.rx_missed + lost_before;
+  EXPECT_GE(known, kSent);
+  EXPECT_LE(known, kSent + 20) << "chatter of the far kernel";
 }
 
 INSTANTIATE_TEST_SUITE_P(Mtu, Traffic, testing::Values(1500, 3434, 9000));
