@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 namespace mqsteer {
@@ -57,6 +59,9 @@ Exit run(int argc, char** argv) {
 }  // namespace
 }  // namespace mqsteer
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   return static_cast<int>(mqsteer::run(argc, argv));
+} catch (const std::exception& fault) {  // no memory is left
+  std::fprintf(stderr, "mqsteerctl: %s\n", fault.what());
+  return static_cast<int>(mqsteer::Exit::kRefused);
 }

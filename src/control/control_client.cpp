@@ -29,12 +29,12 @@ std::string others(const std::string& directory) {
     if (entry == nullptr) break;
     struct stat file {};
     const std::string name{entry->d_name};
-    const std::string path = directory + '/' + name + "/control.sock";
+    const std::string path = ClientConfig{.instance = name, .runtime_directory = directory}.path();
     if (name[0] != '.' && stat(path.c_str(), &file) == 0) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) text.append(text.empty() ? "" : ", ").append(name);
   return text;
 }
 

@@ -36,6 +36,11 @@ std::string holder_of(int fd) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
+tl::unexpected<Error> running_already(const std::string& instance, const std::string& holder) {
+  return fail("instance " + instance + " is running already, as " + holder +
+              "; stop it first, or give this one another name by the key instance");
+}
+
 /// Whether `path` still names the open file: its last holder may have removed it meanwhile.
 bool same_file(int fd, const std::string& path) {
   struct stat open_file {};
@@ -68,9 +73,7 @@ Expected<InstanceLock> InstanceLock::take(const std::string& instance,
       const int code = errno;
       const std::string holder = holder_of(fd);
       close(fd);
-      if (code != EWOULDBLOCK) return fail(code, "lock " + path);
-      return fail("instance " + instance + " is running already, as " + holder +
-                  "; stop it first, or give this one another name by the key instance");
+      return code == EWOULDBLOCK ? running_already(instance, holder) : fail(code, "lock " + path);
     }
     if (same_file(fd, path)) {
       write_pid(fd);
