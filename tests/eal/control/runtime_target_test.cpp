@@ -5,6 +5,7 @@
 #include "control/request.h"
 #include "null_box.h"
 #include "support/deadline.h"
+#include "unit/control/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -87,14 +88,15 @@ TEST_F(RuntimeTargetTest, AWorkerIsAbandonedAndTakenInAgain) {
 }
 
 TEST_F(RuntimeTargetTest, AnswersWithin100MillisecondsUnderOverload) {
-  const std::string directory = "/tmp/mqsteer-eal-control-" + std::to_string(getpid());
+  const TemporaryDirectory directory;
   auto server = NullBox::need(
-      ControlServer::listen({.instance = "box", .runtime_directory = directory},
+      ControlServer::listen({.instance = "box", .runtime_directory = directory.path()},
                             [&](std::string_view line) { return answer(target_, line); }));
   std::vector<milliseconds> times;
   std::atomic<bool> done{false};
   std::thread asking{[&] {
-    auto client = ControlClient::connect({.instance = "box", .runtime_directory = directory});
+    auto client =
+        ControlClient::connect({.instance = "box", .runtime_directory = directory.path()});
     for (int i = 0; client && i < 21; ++i) {
       const auto began = std::chrono::steady_clock::now();
       if (!client->ask(request_line({"stats", "show", {}}))) break;
