@@ -5,6 +5,7 @@
 #include <mqsteer/id.h>
 #include <mqsteer/packet_meta.h>
 
+#include <span>
 #include <vector>
 
 namespace mqsteer {
@@ -16,6 +17,7 @@ namespace mqsteer {
 class Forward {
  public:
   static constexpr bool kReadsHeaders = false;
+  static constexpr bool kReadsFlow = false;
 
   /// The peer of a port that is in no bridge: what it receives is used up.
   static constexpr PortId kNoPeer{0xffff};
@@ -24,20 +26,38 @@ class Forward {
   explicit Forward(std::vector<PortId> peers) : peers_{std::move(peers)} {}
 
   void run(PacketBurst burst, Outbox& outbox, TscCycles /*now*/) noexcept {
-    for (const PacketMeta& packet : burst.packets) {
-      if (__builtin_expect((packet.flags & kPauseFrame) != 0, 0)) {
-        outbox.count_pause_frame();
-        outbox.consume(packet);
-      } else if (const PortId peer = peers_[packet.port]; peer != kNoPeer) {
-        outbox.transmit(peer, packet);
-      } else {
-        outbox.consume(packet);
-      }
+    // A burst is of one RX lcore and mostly of one port: whole runs go out at once.
+    for (auto rest = burst.packets; !rest.empty();) {
+      const std::size_t count = run_length(rest);
+      relay(rest.first(count), outbox);
+      rest = rest.subspan(count);
     }
   }
   void tick(Outbox& /*outbox*/, TscCycles /*now*/) noexcept {}
 
  private:
+  /// How many packets from the first one on are of its port, and pause frames or not, as it is.
+  [[nodiscard]] static std::size_t run_length(std::span<const PacketMeta> packets) noexcept {
+    const PacketMeta& first = packets.front();
+    std::size_t count = 1;
+    while (count < packets.size() && packets[count].port == first.port &&
+           ((packets[count].flags ^ first.flags) & kPauseFrame) == 0) {
+      ++count;
+    }
+    return count;
+  }
+
+  void relay(std::span<const PacketMeta> packets, Outbox& outbox) const noexcept {
+    const PortId peer = peers_[packets.front().port];
+    const bool pause = (packets.front().flags & kPauseFrame) != 0;
+    if (pause) outbox.count_pause_frames(packets.size());
+    if (pause || peer == kNoPeer) {
+      outbox.consume(packets);
+    } else {
+      outbox.transmit(peer, packets);
+    }
+  }
+
   std::vector<PortId> peers_;
 };
 static_assert(Handler<Forward>);

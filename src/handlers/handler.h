@@ -12,11 +12,15 @@ namespace mqsteer {
 /// What a worker does with its packets; one object per worker, called on its lcore only.
 ///
 ///   kReadsHeaders  the burst carries each packet's first 64 bytes; read those, not the mbuf
+///   kReadsFlow     run() looks at hash, kind, l3 or l4; where it does not and there is nobody to
+///   steer
+///                  to, packets are not dissected
 ///   run()          gives every packet of the burst to the outbox and keeps none
 ///   tick()         called about once a millisecond, also when there is no traffic
 template <class H>
 concept Handler = requires(H handler, PacketBurst burst, Outbox& outbox, TscCycles now) {
   { H::kReadsHeaders } -> std::convertible_to<bool>;
+  { H::kReadsFlow } -> std::convertible_to<bool>;
   { handler.run(burst, outbox, now) }
   noexcept;
   { handler.tick(outbox, now) }

@@ -59,31 +59,42 @@ class Outbox {
     for (std::size_t i = 0; i < sources.size(); ++i) sources_[i].source = sources[i];
   }
 
-  /// Gives the packet to a port; it is the outbox's from here, also when it must be dropped.
-  void transmit(PortId port, const PacketMeta& packet) noexcept {
+  /// Gives packets to a port; they are the outbox's from here, also where they must be dropped.
+  void transmit(PortId port, std::span<const PacketMeta> packets) noexcept {
     const Port& out = ports_[port.value()];
-    const bool unsendable = out.single_segment && (packet.flags & kSegmented) != 0;
-    if (__builtin_expect(packet.length > out.max_frame_bytes || unsendable, 0)) {
-      drop(packet, DropReason::kPktTooBig);
-      return;
-    }
     Waiting& waiting = waiting_[port.value()];
-    if (waiting.count == kTxBurst) send(port.value());
-    waiting.mbufs[waiting.count++] = packet.mbuf;
+    const std::uint8_t unsendable = out.single_segment ? kSegmented : 0;
+    std::size_t count = waiting.count;  // in a register: the loop must not wait for its own stores
+    for (const PacketMeta& packet : packets) {
+      if (__builtin_expect(packet.length > out.max_frame_bytes || (packet.flags & unsendable) != 0,
+                           0)) {
+        drop(packet, DropReason::kPktTooBig);
+        continue;
+      }
+      if (count == kTxBurst) {
+        waiting.count = count;
+        send(port.value());
+        count = 0;
+      }
+      waiting.mbufs[count++] = packet.mbuf;
+    }
+    waiting.count = count;
   }
+  void transmit(PortId port, const PacketMeta& packet) noexcept { transmit(port, {&packet, 1}); }
 
-  /// The handler has used the packet up.
-  void consume(const PacketMeta& packet) noexcept {
-    counters_.consumed.add(1);
-    give_back(packet);
+  /// The handler has used the packets up.
+  void consume(std::span<const PacketMeta> packets) noexcept {
+    counters_.consumed.add(packets.size());
+    give_back(packets);
   }
+  void consume(const PacketMeta& packet) noexcept { consume({&packet, 1}); }
 
   void drop(const PacketMeta& packet, DropReason reason) noexcept {
     counters_.drops.add(reason, 1);
-    give_back(packet);
+    give_back({&packet, 1});
   }
 
-  void count_pause_frame() noexcept { counters_.pause_frames.add(1); }
+  void count_pause_frames(std::size_t packets) noexcept { counters_.pause_frames.add(packets); }
 
   // --- the lcore loop's side -----------------------------------------------------------------
 
@@ -111,14 +122,22 @@ class Outbox {
     std::size_t count = 0;
   };
 
-  void give_back(const PacketMeta& packet) noexcept {
-    if ((packet.flags & kRecyclable) == 0) {
-      rte_pktmbuf_free(packet.mbuf);
-      return;
-    }
+  void give_back(std::span<const PacketMeta> packets) noexcept {
     ReturningSource& source = sources_[source_];
-    if (source.count == source.mbufs.size()) send_back(source);
-    source.mbufs[source.count++] = packet.mbuf;
+    std::size_t count = source.count;
+    for (const PacketMeta& packet : packets) {
+      if (__builtin_expect((packet.flags & kRecyclable) == 0, 0)) {
+        rte_pktmbuf_free(packet.mbuf);
+        continue;
+      }
+      if (count == source.mbufs.size()) {
+        source.count = count;
+        send_back(source);
+        count = 0;
+      }
+      source.mbufs[count++] = packet.mbuf;
+    }
+    source.count = count;
   }
 
   /// What the return ring does not take goes into the pool from here: dearer, but never stuck.

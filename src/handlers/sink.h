@@ -10,9 +10,10 @@ namespace mqsteer {
 class Sink {
  public:
   static constexpr bool kReadsHeaders = false;
+  static constexpr bool kReadsFlow = false;
 
   void run(PacketBurst burst, Outbox& outbox, TscCycles /*now*/) noexcept {
-    for (const PacketMeta& packet : burst.packets) outbox.consume(packet);
+    outbox.consume(burst.packets);
   }
   void tick(Outbox& /*outbox*/, TscCycles /*now*/) noexcept {}
 };

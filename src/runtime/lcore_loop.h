@@ -80,6 +80,7 @@ class LcoreLoop final : public LcoreRunner {
       : parts_{std::move(parts)}, handler_{std::move(handler)} {
     if (!parts_.queues.empty()) {
       const auto self = parts_.own_source ? parts_.worker : Dispatcher<rule>::kNoWorker;
+      alone_ = parts_.own_source.has_value() && parts_.to_workers.size() == 1;
       dispatcher_.emplace(
           typename Dispatcher<rule>::Config{
               .backlogs = parts_.to_workers, .self = self, .budget = parts_.budget},
@@ -121,11 +122,19 @@ class LcoreLoop final : public LcoreRunner {
     std::array<rte_mbuf*, kMaxBurst> mbufs;
     const std::size_t count = queue.queue.receive(mbufs);
     if (count == 0) return 0;
-    std::array<PacketMeta, kMaxBurst> packets;
-    for (std::size_t i = 0; i < count; ++i) packets[i] = meta_of(*mbufs[i], queue);
-    const std::span<PacketMeta> burst{packets.data(), count};
-    table_->hasher().run(burst);
+    const std::span<PacketMeta> burst{burst_.data(), count};
+    for (std::size_t i = 0; i < count; ++i) start_meta(burst[i], *mbufs[i], queue);
+    const bool all_ours = alone_ || table_->shape().mode == SteeringMode::kNone;
+    if (all_ours && !H::kReadsFlow) {
+      for (PacketMeta& packet : burst) skim(packet);
+    } else {
+      table_->hasher().run(burst);
+    }
     count_received(queue, burst);
+    if (all_ours) {
+      run_to_completion(burst);
+      return count;
+    }
     dispatcher_->dispatch(burst);
     free_dropped();
     dispatcher_->flush(count < kMaxBurst);
@@ -133,16 +142,48 @@ class LcoreLoop final : public LcoreRunner {
     return count;
   }
 
-  [[nodiscard]] PacketMeta meta_of(const rte_mbuf& mbuf,
-                                   const PolledQueue<Rx>& queue) const noexcept {
-    PacketMeta packet;
-    packet.mbuf = const_cast<rte_mbuf*>(&mbuf);
-    packet.port = queue.port.value();
+  /// Field by field, each as wide as it is read next: a struct put together elsewhere and copied
+  /// would wait for its own stores.
+  void start_meta(PacketMeta& packet, rte_mbuf& mbuf, const PolledQueue<Rx>& queue) const noexcept {
+    packet.mbuf = &mbuf;
     packet.queue = queue.id.value();
+    packet.port = queue.port.value();
     const bool recyclable = RTE_MBUF_DIRECT(&mbuf) && mbuf.nb_segs == 1 &&
                             mbuf.pool == parts_.pool && rte_mbuf_refcnt_read(&mbuf) == 1;
     packet.flags = recyclable ? kRecyclable : mbuf.nb_segs > 1 ? kSegmented : 0;
-    return packet;
+    packet.header_bytes = 0;
+  }
+
+  /// All of a packet that matters to a handler where nobody asks for its flow.
+  void skim(PacketMeta& packet) const noexcept {
+    const rte_mbuf& mbuf = *packet.mbuf;
+    if (__builtin_expect(mbuf.data_len < kEtherHeaderBytes, 0)) {
+      table_->hasher().run({&packet, 1});
+      return;
+    }
+    const auto* bytes = rte_pktmbuf_mtod(&mbuf, const std::uint8_t*);
+    const bool pause = bytes[12] == 0x88 && bytes[13] == 0x08;
+    packet.length = static_cast<std::uint16_t>(std::min<std::uint32_t>(mbuf.pkt_len, UINT16_MAX));
+    packet.flags = static_cast<std::uint8_t>(packet.flags | (pause ? kPauseFrame : 0));
+    packet.kind = PacketKind::kL2;
+    packet.hash = 0;
+    packet.l3 = packet.l4 = 0;
+  }
+
+  /// Mode none, or no other worker: every packet is ours and nothing waits, so the ring is passed
+  /// by.
+  void run_to_completion(std::span<const PacketMeta> burst) noexcept {
+    parts_.worker_counters->packets.add(burst.size());
+    parts_.outbox->begin(*parts_.own_source);
+    std::array<HeaderLine, H::kReadsHeaders ? kMaxBurst : 0> headers;
+    if constexpr (H::kReadsHeaders) {
+      for (std::size_t i = 0; i < burst.size(); ++i) {
+        burst_[i].header_bytes = copy_header(*burst[i].mbuf, headers[i], LineStore::kCached);
+      }
+    }
+    handler_.run({burst, H::kReadsHeaders ? headers.data() : nullptr}, *parts_.outbox, now_);
+    parts_.outbox->flush();
+    parts_.to_workers[parts_.worker]->pass_by(burst.size());
   }
 
   static void count_received(PolledQueue<Rx>& queue, std::span<const PacketMeta> burst) noexcept {
@@ -171,8 +212,10 @@ class LcoreLoop final : public LcoreRunner {
     return work;
   }
 
+  /// A burst at a time, so that the pool's cache takes it: what spills into the pool comes back
+  /// cold.
   void take_back(ReturnRing& ring) noexcept {
-    std::array<rte_mbuf*, 4 * kMaxBurst> mbufs;
+    std::array<rte_mbuf*, kMaxBurst> mbufs;
     const std::size_t count = ring.take(mbufs);
     if (count == 0) return;
     rte_mempool_put_bulk(parts_.pool, reinterpret_cast<void**>(mbufs.data()),
@@ -290,11 +333,14 @@ class LcoreLoop final : public LcoreRunner {
   }
 
   static constexpr std::uint64_t kMostAtOnce = kMaxBurst;
+  static constexpr std::uint16_t kEtherHeaderBytes = 14;
 
   LcoreParts<Rx> parts_;
   H handler_;
+  std::array<PacketMeta, kMaxBurst> burst_;
   std::optional<Dispatcher<rule>> dispatcher_;
   const SteeringTable* table_ = nullptr;
+  bool alone_ = false;  ///< no other worker to steer to, now or ever
   Idle idle_;
   TscCycles now_;
   TscCycles flushed_;

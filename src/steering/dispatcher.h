@@ -49,7 +49,7 @@ class Dispatcher {
   };
   static constexpr std::uint16_t kNoWorker = 0xffff;
   /// Packets staged for one worker before they are published whatever else.
-  static constexpr std::uint32_t kFlushAt = 64;
+  static constexpr std::uint32_t kFlushAt = 128;
   /// Hold FIFO and one burst: the most that one call can drop.
   static constexpr std::size_t kMaxDropped = HoldFifo::kPackets + kMaxBurst;
 
@@ -76,8 +76,7 @@ class Dispatcher {
     const auto& shape = table_->shape();
     switch (shape.mode) {
       case SteeringMode::kNone:
-        for (const PacketMeta& packet : burst) admit(self_, packet);
-        return;
+        return;  // the loop runs such bursts to completion and never asks
       case SteeringMode::kRps:
         steer(burst, [bits = shape.bits](std::uint32_t hash) { return rps_bucket(hash, bits); });
         return;
@@ -176,6 +175,7 @@ class Dispatcher {
  private:
   // A bucket's word: the current worker in the top 16 bits, the position in the others.
   static constexpr unsigned kPositionBits = 48;
+  static constexpr unsigned kCachedBits = 12;  ///< 32 KiB of words
   static constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
   static constexpr std::uint16_t kHeld = 0xfffe;  ///< the position is an index into the hold FIFO
   static constexpr std::uint64_t kFresh = std::uint64_t{kNoWorker} << kPositionBits;
@@ -198,23 +198,22 @@ class Dispatcher {
                                      << (64U - kPositionBits)) >= 0;
   }
 
-  /// All buckets first, then all workers: by then the words of a large table are in the cache.
+  /// A large table's words are asked for one burst ahead of their use; a small one is in the cache.
   template <class BucketOf>
   void steer(std::span<const PacketMeta> burst, BucketOf bucket_of) noexcept {
-    std::array<std::uint32_t, kMaxBurst> buckets;
-    for (std::size_t i = 0; i < burst.size(); ++i) {
-      buckets[i] = bucket_of(burst[i].hash);
-      __builtin_prefetch(&words_[buckets[i]], 1);
+    if (table_->shape().bits > kCachedBits) {
+      for (const PacketMeta& packet : burst) __builtin_prefetch(&words_[bucket_of(packet.hash)], 1);
     }
-    for (std::size_t i = 0; i < burst.size(); ++i) {
-      std::uint64_t& bucket = words_[buckets[i]];
-      const Desired desired = table_->desired(buckets[i]);
+    for (const PacketMeta& packet : burst) {
+      const std::uint32_t at = bucket_of(packet.hash);
+      std::uint64_t& bucket = words_[at];
+      const Desired desired = table_->desired(at);
       std::uint16_t worker = worker_of(bucket);
       if (__builtin_expect(worker != desired.worker(), 0)) {
-        worker = move(buckets[i], desired, burst[i]);
+        worker = move(at, desired, packet);
         if (worker == kHeld) continue;
       }
-      admit(worker, burst[i]);
+      admit(worker, packet);
       bucket = word(worker, backlogs_[worker]->tail());
     }
   }

@@ -306,13 +306,5 @@ TEST(Quiet, MeansNothingStagedHeldOrUnfinished) {
   EXPECT_TRUE(box.dispatcher->quiet());
 }
 
-TEST(ModeNone, RunsEverythingOnTheRxLcoreItself) {
-  Box<> box{{.slots = 2048, .self = 1, .table = {.mode = SteeringMode::kNone}}};
-  box.send(0xdeadbeef, 3);
-  box.work(1, 10);
-  EXPECT_THAT(box.finished[1], ElementsAre(1, 2, 3));
-  EXPECT_THAT(box.finished[0], IsEmpty());
-}
-
 }  // namespace
 }  // namespace mqsteer
