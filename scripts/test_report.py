@@ -26,12 +26,18 @@ def parts_left_out(name, output):
     return [(f"{name}/{part}", one_line(reason)) for part, reason in found]
 
 
+def why_failed(output):
+    """The first lines that say so: ours, GoogleTest's, or what the program printed last."""
+    said = re.findall(r"^FAIL (.+)$", output, re.MULTILINE) or re.findall(r"\[  FAILED  \] (\S+) \(\d+ ms\)", output)
+    return one_line("; ".join(said[:3]) or output.strip().rpartition("\n")[2])[:300]
+
+
 def results_of(case):
     """One ctest entry as a list of (test, result, reason)."""
     name, output = case.get("name"), case.findtext("system-out") or ""
     left_out = parts_left_out(name, output)
     if case.find("failure") is not None or case.get("status") == "fail":
-        return [(name, "FAIL", case.find("failure").get("message", "") if case.find("failure") is not None else "")]
+        return [(name, "FAIL", why_failed(output))]
     if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
         return [(name, "SKIP", left_out[-1][1] if left_out else one_line(output.strip().rpartition("\n")[2]))]
     return [(name, "PASS", "")] + [(part, "SKIP", reason) for part, reason in left_out]

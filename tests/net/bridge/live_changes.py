@@ -1,6 +1,7 @@
 """Mode, workers and weights change while the hosts talk: nothing is lost uncounted, nothing overtakes."""
 
 import json
+import re
 import time
 
 from checks import PROGRAMS, Books, ends_well, lcores, main, need, net
@@ -19,19 +20,23 @@ def change_while(lab, daemon, *options, seconds=6):
     with out.open("wb") as file:
         client = lab.start("a", *iperf.command(*options, seconds=seconds), stdout=file)
     time.sleep(0.5)
-    done = 0
+    done = refused = 0
     while client.poll() is None:
-        daemon.ctl("steering", "set", *CHANGES[done % len(CHANGES)])
-        done += 1
+        answer = daemon.ctl("steering", "set", *CHANGES[(done + refused) % len(CHANGES)], check=False)
+        # Where the machine is too busy to drain in time, a change is refused whole, by name.
+        late = answer.returncode == 2 and re.search(r"worker \d+ .*nothing was changed", answer.stderr)
+        need(answer.returncode == 0 or late, answer.stderr)
+        refused += 1 if late else 0
+        done += 0 if late else 1
         time.sleep(0.02)
-    need(done >= 50, f"only {done} changes in {seconds} s")
-    return iperf.result(out.read_text()), json.loads(out.read_text()), done
+    need(done >= 50, f"only {done} changes in {seconds} s, {refused} refused")
+    return iperf.result(out.read_text()), json.loads(out.read_text()), f"{done} changes ({refused} refused)"
 
 
 def tcp(lab, daemon):
     result, _, done = change_while(lab, daemon, "-P", "8")
     need(result["mbps"] > 10, f"only {result['mbps']:.1f} Mbit/s")
-    return f"{done} changes, {result['mbps']:.0f} Mbit/s, {result['retransmits']} segments again"
+    return f"{done}, {result['mbps']:.0f} Mbit/s, {result['retransmits']} segments again"
 
 
 def udp(lab, daemon):
@@ -39,7 +44,7 @@ def udp(lab, daemon):
     overtook = sum(stream["udp"]["out_of_order"] for stream in report["end"]["streams"])
     need(result["packets"] > 10000, f"only {result['packets']} datagrams")
     need(overtook == 0, f"{overtook} of {result['packets']} datagrams were overtaken")
-    return f"{done} changes, {result['packets']} datagrams in order, {result['lost']} lost"
+    return f"{done}, {result['packets']} datagrams in order, {result['lost']} lost"
 
 
 def body(checks):
