@@ -1,0 +1,346 @@
+#include "contenders.h"
+
+#include "fold.h"
+#include "packet/flow_hasher.h"
+
+#include <rte_distributor.h>
+#include <rte_ring.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
+
+namespace mqsteer::bench {
+namespace {
+
+constexpr LcoreId kRxLcore{0};
+constexpr LcoreId kWorkerLcore{1};
+
+/// Folds what the RX lcore copied beside the slot; does not touch the mbuf.
+class FoldHeaders {
+ public:
+  static constexpr bool kReadsHeaders = true;
+  static constexpr bool kReadsFlow = true;
+  explicit FoldHeaders(std::uint64_t* sum) : sum_{sum} {}
+  void run(PacketBurst burst, Outbox& outbox, TscCycles) noexcept {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < burst.packets.size(); ++i) {
+      sum += fold(burst.headers[i].bytes.data());
+    }
+    outbox.consume(burst.packets);
+    *sum_ += sum;
+  }
+  void tick(Outbox&, TscCycles) noexcept {}
+
+ private:
+  std::uint64_t* sum_;
+};
+
+/// Folds the packet itself: in place, it is in the cache.
+class FoldPacket {
+ public:
+  static constexpr bool kReadsHeaders = false;
+  static constexpr bool kReadsFlow = true;  // a full dissection is part of what is measured
+  explicit FoldPacket(std::uint64_t* sum) : sum_{sum} {}
+  void run(PacketBurst burst, Outbox& outbox, TscCycles) noexcept {
+    std::uint64_t sum = 0;
+    for (const PacketMeta& packet : burst.packets) {
+      sum += fold(rte_pktmbuf_mtod(packet.mbuf, const char*));
+    }
+    outbox.consume(burst.packets);
+    *sum_ += sum;
+  }
+  void tick(Outbox&, TscCycles) noexcept {}
+
+ private:
+  std::uint64_t* sum_;
+};
+
+/// Waits, as all contenders do, while there is no room for a burst.
+struct WaitingRx {
+  Intake* intake = nullptr;
+  Backlog* const* backlog = nullptr;  ///< set once the rig has made it
+
+  std::size_t receive(std::span<rte_mbuf*> mbufs) noexcept {
+    const Backlog& to = **backlog;
+    const std::uint32_t enough = static_cast<std::uint32_t>(mbufs.size()) + to.slots() / 16;
+    // The head, which the worker writes, is looked at only when what was last seen is used up.
+    if (to.room() < enough && to.slots() - (to.tail() - to.head()) < enough) return 0;
+    return intake->receive(mbufs);
+  }
+};
+
+struct PlainRx {
+  Intake* intake = nullptr;
+  std::size_t receive(std::span<rte_mbuf*> mbufs) noexcept { return intake->receive(mbufs); }
+};
+
+/// An RX lcore and a worker lcore running plain functions until told to stop.
+template <class RxTurn, class WorkerTurn>
+double run_two(const Setting& setting, RxTurn rx_turn, WorkerTurn worker_turn) {
+  std::atomic<bool> stop_rx{false};
+  std::atomic<bool> stop_worker{false};
+  const auto begin = std::chrono::steady_clock::now();
+  auto worker = setting.eal->launch(kWorkerLcore, [&] {
+    for (bool stopping = false; worker_turn() || !stopping;) {
+      stopping = stop_worker.load(std::memory_order_acquire);  // one more turn after it
+    }
+  });
+  auto rx = setting.eal->launch(kRxLcore, [&] {
+    while (!stop_rx.load(std::memory_order_relaxed)) rx_turn();
+  });
+  std::this_thread::sleep_for(setting.length);
+  stop_rx.store(true);
+  rx->join();
+  stop_worker.store(true);
+  worker->join();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Intake intake_of(const Setting& setting) {
+  return {.queue = setting.source->queue(), .flows = setting.rewritten_flows};
+}
+
+/// Receives a burst and finds each packet's hash as the lcore loop does.
+std::size_t receive_hashed(Intake& intake, const FlowHasher& hasher, std::span<rte_mbuf*> mbufs,
+                           std::span<PacketMeta> packets) noexcept {
+  const std::size_t count = intake.receive(mbufs);
+  for (std::size_t i = 0; i < count; ++i) packets[i] = PacketMeta{.mbuf = mbufs[i]};
+  hasher.run(packets.first(count));
+  return count;
+}
+
+}  // namespace
+
+Run run_mqsteer(const Setting& setting) {
+  Intake intake = intake_of(setting);
+  std::uint64_t sum = 0;
+  Backlog* backlog = nullptr;
+  Rig<FoldHeaders, WaitingRx> rig{{.eal = setting.eal,
+                                   .lcores = {{.queues = {{.queue = {&intake, &backlog}}},
+                                               .pool = setting.source->pool().raw()},
+                                              {}},
+                                   .workers = {WorkerId{1}},
+                                   .handler = FoldHeaders{&sum}}};
+  backlog = rig.backlog(0, 1);
+  Run run = rig.run(setting.length);
+  run.received = intake.received;
+  run.checksum = sum;
+  run.dropped = rig.drops();
+  return run;
+}
+
+Run run_none(const Setting& setting) {
+  Intake intake = intake_of(setting);
+  std::uint64_t sum = 0;
+  Rig<FoldPacket, PlainRx> rig{
+      {.eal = setting.eal,
+       .lcores = {{.queues = {{.queue = {&intake}}}, .pool = setting.source->pool().raw()}},
+       .workers = {WorkerId{0}},
+       .mode = SteeringMode::kNone,
+       .handler = FoldPacket{&sum}}};
+  Run run = rig.run(setting.length);
+  run.received = intake.received;
+  run.checksum = sum;
+  run.dropped = rig.drops();
+  return run;
+}
+
+Run run_rte_ring(const Setting& setting) {
+  const FlowHasher hasher{HasherConfig{}};
+  Intake intake = intake_of(setting);
+  Run run;
+  rte_ring* ring =
+      rte_ring_create("bench_hand_over", 32768, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+  std::array<rte_mbuf*, kMaxBurst> in;
+  std::array<PacketMeta, kMaxBurst> packets;
+  run.seconds = run_two(
+      setting,
+      [&] {
+        const std::size_t count = receive_hashed(intake, hasher, in, packets);
+        for (std::size_t done = 0; done < count;) {
+          done += rte_ring_sp_enqueue_burst(ring, reinterpret_cast<void**>(in.data() + done),
+                                            static_cast<unsigned>(count - done), nullptr);
+        }
+      },
+      [&] {
+        std::array<rte_mbuf*, kMaxBurst> out;
+        const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(out.data()),
+                                                         out.size(), nullptr);
+        for (unsigned i = 0; i < count; ++i) {
+          run.checksum += fold(rte_pktmbuf_mtod(out[i], const char*));
+        }
+        rte_pktmbuf_free_bulk(out.data(), count);
+        run.delivered += count;
+        return count != 0;
+      });
+  rte_ring_free(ring);
+  run.received = intake.received;
+  return run;
+}
+
+Run run_distributor(const Setting& setting) {
+  // DPDK has no call to free a distributor: one serves all runs.
+  static rte_distributor* const distributor =
+      rte_distributor_create("bench", SOCKET_ID_ANY, 1, RTE_DIST_ALG_BURST);
+  const FlowHasher hasher{HasherConfig{}};
+  Intake intake = intake_of(setting);
+  Run run;
+  std::array<rte_mbuf*, kMaxBurst> in;
+  std::array<PacketMeta, kMaxBurst> packets;
+  std::atomic<std::uint64_t> received{UINT64_MAX};
+  Counter delivered;
+  bool asked = false;
+  const auto worker_turn = [&] {
+    std::array<rte_mbuf*, 8> out;
+    if (!asked) rte_distributor_request_pkt(distributor, 0, nullptr, 0);
+    asked = true;
+    const int count = rte_distributor_poll_pkt(distributor, 0, out.data());
+    if (count < 0) return;
+    asked = false;
+    for (int i = 0; i < count; ++i) {
+      run.checksum += fold(rte_pktmbuf_mtod(out[static_cast<std::size_t>(i)], const char*));
+    }
+    rte_pktmbuf_free_bulk(out.data(), static_cast<unsigned>(count));
+    delivered.add(static_cast<std::uint64_t>(count));
+  };
+  const auto rx_turn = [&] {
+    const std::size_t count = receive_hashed(intake, hasher, in, packets);
+    for (std::size_t i = 0; i < count; ++i) in[i]->hash.usr = packets[i].hash;
+    for (std::size_t done = 0; done < count;) {
+      done += static_cast<std::size_t>(rte_distributor_process(
+          distributor, in.data() + done, static_cast<unsigned>(count - done)));
+    }
+    // The worker frees; what it hands back is nothing, but the books must be kept.
+    std::array<rte_mbuf*, kMaxBurst> none;
+    rte_distributor_returned_pkts(distributor, none.data(), none.size());
+  };
+  // The worker's request blocks while nobody processes, so the receiver goes on until it has left.
+  std::atomic<bool> stop_rx{false};
+  std::atomic<bool> stop_worker{false};
+  std::atomic<bool> worker_left{false};
+  const auto begin = std::chrono::steady_clock::now();
+  auto rx = setting.eal->launch(kRxLcore, [&] {
+    while (!stop_rx.load(std::memory_order_relaxed)) rx_turn();
+    received.store(intake.received);
+    while (!worker_left.load()) rte_distributor_process(distributor, nullptr, 0);
+  });
+  auto worker = setting.eal->launch(kWorkerLcore, [&] {
+    while (!stop_worker.load(std::memory_order_relaxed)) worker_turn();
+    worker_left.store(true);
+  });
+  std::this_thread::sleep_for(setting.length);
+  stop_rx.store(true);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+  while (delivered.read() != received.load() && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::microseconds{20});
+  }
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  stop_worker.store(true);
+  worker->join();
+  rx->join();
+  run.received = intake.received;
+  run.delivered = delivered.read();
+  return run;
+}
+
+Run run_rxonly(const Setting& setting) {
+  Intake intake = intake_of(setting);
+  Run run;
+  std::atomic<bool> stop{false};
+  const auto begin = std::chrono::steady_clock::now();
+  auto task = setting.eal->launch(kRxLcore, [&] {
+    std::uint64_t sum = 0;
+    while (!stop.load(std::memory_order_relaxed)) {
+      std::array<rte_mbuf*, kMaxBurst> mbufs;
+      const std::size_t count = intake.receive(mbufs);
+      for (std::size_t i = 0; i < count; ++i) sum += fold(rte_pktmbuf_mtod(mbufs[i], const char*));
+      rte_pktmbuf_free_bulk(mbufs.data(), static_cast<unsigned>(count));
+    }
+    run.checksum = sum;
+  });
+  std::this_thread::sleep_for(setting.length);
+  stop.store(true);
+  task->join();
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  run.received = run.delivered = intake.received;
+  return run;
+}
+
+std::uint64_t round_trip_tsc(const Eal& eal) {
+  constexpr std::uint32_t kTrips = 20'000;
+  struct alignas(64) Line {
+    std::atomic<std::uint32_t> ball{0};
+  } line;
+  std::vector<std::uint64_t> trips(kTrips);
+  auto far = eal.launch(kWorkerLcore, [&] {
+    for (std::uint32_t i = 0; i < kTrips; ++i) {
+      while (line.ball.load(std::memory_order_acquire) != 2 * i + 1) {
+      }
+      line.ball.store(2 * i + 2, std::memory_order_release);
+    }
+  });
+  auto near = eal.launch(kRxLcore, [&] {
+    for (std::uint32_t i = 0; i < kTrips; ++i) {
+      const std::uint64_t begin = tsc_now().value();
+      line.ball.store(2 * i + 1, std::memory_order_release);
+      while (line.ball.load(std::memory_order_acquire) != 2 * i + 2) {
+      }
+      trips[i] = tsc_now().value() - begin;
+    }
+  });
+  near->join();
+  far->join();
+  std::nth_element(trips.begin(), trips.begin() + kTrips / 2, trips.end());
+  return trips[kTrips / 2];
+}
+
+namespace {
+
+/// The NIC of the paced run. Descriptors fill by the clock; those that find the ring full are lost.
+struct PacedRx {
+  Intake* intake = nullptr;
+  PacedRun* paced = nullptr;
+  double per_cycle = 0;
+  std::uint64_t* start = nullptr;
+
+  std::size_t receive(std::span<rte_mbuf*> mbufs) noexcept {
+    constexpr std::uint64_t kDescriptors = 4096;
+    const std::uint64_t now = tsc_now().value();
+    if (*start == 0) *start = now;
+    paced->offered = static_cast<std::uint64_t>(static_cast<double>(now - *start) * per_cycle);
+    std::uint64_t waiting = paced->offered - paced->nic_lost - intake->received;
+    if (waiting > kDescriptors) {
+      paced->nic_lost += waiting - kDescriptors;
+      waiting = kDescriptors;
+    }
+    return intake->receive(mbufs.first(std::min<std::size_t>(waiting, mbufs.size())));
+  }
+};
+
+}  // namespace
+
+PacedRun run_paced(const Setting& setting, double mpps) {
+  Intake intake = intake_of(setting);
+  PacedRun paced;
+  std::uint64_t sum = 0;
+  std::uint64_t start = 0;
+  const double per_cycle = mpps * 1e6 / static_cast<double>(tsc_hz());
+  Rig<FoldHeaders, PacedRx> rig{
+      {.eal = setting.eal,
+       .lcores = {{.queues = {{.queue = {&intake, &paced, per_cycle, &start}}},
+                   .pool = setting.source->pool().raw()},
+                  {}},
+       .workers = {WorkerId{1}},
+       .handler = FoldHeaders{&sum}}};
+  const Run run = rig.run(setting.length);
+  paced.delivered = run.delivered;
+  paced.dropped = rig.drops();
+  const std::uint64_t expected = setting.source->expect(intake.received, setting.rewritten_flows);
+  paced.checksum_good =
+      run.delivered + paced.dropped == intake.received && (paced.dropped != 0 || sum == expected);
+  return paced;
+}
+
+}  // namespace mqsteer::bench
