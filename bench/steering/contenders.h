@@ -27,6 +27,7 @@ Run run_distributor(
 Run run_rxonly(const Setting& setting);  ///< receive and free, one lcore
 
 /// A virtual NIC ring of 4,096 descriptors filled by the TSC at `mpps`; what does not fit is lost.
+/// The receiver does not wait here: a full backlog drops, and counts.
 struct PacedRun {
   std::uint64_t offered = 0;
   std::uint64_t nic_lost = 0;

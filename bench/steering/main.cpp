@@ -63,6 +63,12 @@ class Bench {
         if (options_.only != contender.name) continue;
         std::printf("%s %.2f Mpps\n", contender.name, measure(contender, 0, options_.length_ms));
       }
+      if (options_.only == "paced") {
+        const PacedRun run =
+            run_paced({.eal = &eal_, .source = &source_, .length = length()}, kPacedMpps);
+        std::printf("paced: %.4f %% lost, %lu by the NIC, %lu dropped, of %lu\n", run.loss_pct(),
+                    run.nic_lost, run.dropped, run.offered);
+      }
       if (options_.only == "bridge") {
         std::printf("rps on one lcore %.2f Mpps\n", nulls_.run_rps(eal_, 1, length()).mpps());
       }
@@ -207,8 +213,8 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1U, 1000U));
   app.add_option("--length-ms", options.length_ms, "of each run")->check(CLI::Range(50U, 60'000U));
   app.add_option("--only", options.only, "run one contender alone, for a profiler")
-      ->check(
-          CLI::IsMember({"mqsteer", "none", "rte_distributor", "rte_ring", "rxonly", "bridge"}));
+      ->check(CLI::IsMember(
+          {"mqsteer", "none", "rte_distributor", "rte_ring", "rxonly", "bridge", "paced"}));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

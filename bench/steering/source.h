@@ -34,6 +34,7 @@ class Source {
   [[nodiscard]] RxQueue queue() const { return port_->rx_queue(QueueId{0}); }
   [[nodiscard]] PortId port() const { return port_->id(); }
   [[nodiscard]] Mempool& pool() { return *pool_; }
+  [[nodiscard]] std::span<const Frame> frames() const { return frames_; }
 
   /// What the folds of the next `packets` packets add up to, and moves on past them.
   ///
