@@ -36,8 +36,7 @@ Expected<std::vector<PortCapabilities>> open_ports(const Config& config) {
   for (const PortConfig& port : config.ports) {
     auto opened = open_port(port);
     if (!opened) return tl::unexpected(opened.error());
-    notice(port.name == port.device ? opened->description
-                                    : port.name + ": " + opened->description);
+    notice(port.name == port.device ? opened->description : port.name + ": " + opened->description);
     for (const std::string& note : opened->notes) log_line(LogLevel::kWarning, note);
     ports.push_back(std::move(*opened));
   }

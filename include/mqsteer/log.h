@@ -17,10 +17,10 @@ inline std::string& log_program() {
   return name;
 }
 
-/// One line to standard error, `PROGRAM: warning: TEXT`, written at once and whole, so that lines of
-/// several processes on one terminal do not mix. Control threads only: the data path counts and does
-/// not log. Called for changes of state, never for packets, so the number of lines is bounded by what
-/// happens to the system and not by the traffic.
+/// One line to standard error, `PROGRAM: warning: TEXT`, written at once and whole, so that lines
+/// of several processes on one terminal do not mix. Control threads only: the data path counts and
+/// does not log. Called for changes of state, never for packets, so the number of lines is bounded
+/// by what happens to the system and not by the traffic.
 inline void log_line(LogLevel level, std::string_view text) {
   std::string line = log_program() + ": ";
   if (level == LogLevel::kWarning) line += "warning: ";

@@ -136,6 +136,9 @@ Expected<LoadedConfig> config_from_bridge_option(std::string_view ports) {
     PortConfig port;
     port.name = port_name(device);
     port.device = device;
+    // A kernel interface hands over bursts of an interrupt's length, and the 1,024 of the default
+    // lost 1 to 4 % of a TCP stream on a veth.
+    if (parse_device(device).value() == DeviceKind::kInterface) port.rx_descriptors = 4096;
     loaded.config.ports.push_back(std::move(port));
   }
   const auto& made = loaded.config.ports;

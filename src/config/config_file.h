@@ -38,7 +38,8 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 [[nodiscard]] std::string to_commented_yaml(const Config& config);
 
 /// The configuration of `mqsteerd --bridge A,B`: two ports named after their interfaces (a byte
-/// that a port name may not have becomes `_`), joined by the bridge `br0`; the rest are defaults.
+/// that a port name may not have becomes `_`), joined by the bridge `br0`; the rest are defaults,
+/// but for 4,096 RX descriptors where a device is a kernel interface.
 ///
 /// ports:  `eth1,eth2`; PCI addresses and vdev names without arguments work too
 /// errors: name `--bridge`

@@ -3,6 +3,7 @@
 #include <mqsteer/drop_reason.h>
 
 #include <rte_telemetry.h>
+#include <rte_version.h>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -53,8 +54,29 @@ std::shared_ptr<const Snapshot> fresh_snapshot() {
   return done && d.wake_fd >= 0 ? d.snapshot : nullptr;
 }
 
+// DPDK 23.03 gave the calls for unsigned numbers new names, and deprecated the old ones.
 void add(rte_tel_data* out, const std::string& name, std::uint64_t value) {
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+  rte_tel_data_add_dict_uint(out, name.c_str(), value);
+#else
   rte_tel_data_add_dict_u64(out, name.c_str(), value);
+#endif
+}
+
+void start_numbers(rte_tel_data* array) {
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+  rte_tel_data_start_array(array, RTE_TEL_UINT_VAL);
+#else
+  rte_tel_data_start_array(array, RTE_TEL_U64_VAL);
+#endif
+}
+
+void add_number(rte_tel_data* array, std::uint64_t value) {
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+  rte_tel_data_add_array_uint(array, value);
+#else
+  rte_tel_data_add_array_u64(array, value);
+#endif
 }
 
 /// Texts may be at most 127 bytes here; bytes that would break DPDK's JSON become '?'.
@@ -104,8 +126,8 @@ template <class Figure>
 void add_by_queue(rte_tel_data* out, const char* name, const PortFigures& port, Figure figure) {
   rte_tel_data* array = rte_tel_data_alloc();
   if (array == nullptr) return;
-  rte_tel_data_start_array(array, RTE_TEL_U64_VAL);
-  for (const QueueFigures& queue : port.queues) rte_tel_data_add_array_u64(array, figure(queue));
+  start_numbers(array);
+  for (const QueueFigures& queue : port.queues) add_number(array, figure(queue));
   if (rte_tel_data_add_dict_container(out, name, array, 0) != 0) rte_tel_data_free(array);
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 #include <numeric>
 
 namespace mqsteer {
@@ -59,8 +60,10 @@ PlannedPort plan_port(const PlanInput& input, std::size_t index, std::size_t rx_
   const std::size_t workers = input.lcores.size();
   PlannedPort port{.name = wanted.name};
   port.rx_queues = static_cast<std::uint16_t>(
-      wanted.rx_queues ? std::size_t{*wanted.rx_queues}
-                       : std::min<std::size_t>(rx_lcores, facts.max_rx_queues));
+      wanted.rx_queues
+          ? std::size_t{*wanted.rx_queues}
+          : std::max<std::size_t>(std::min<std::size_t>(rx_lcores, facts.max_rx_queues),
+                                  facts.min_rx_queues));
   port.tx_queues = static_cast<std::uint16_t>(std::min<std::size_t>(workers, facts.max_tx_queues));
   if (facts.paired_queues) port.tx_queues = port.rx_queues;
   port.tx_shared = port.tx_queues < workers;
@@ -131,6 +134,20 @@ void count_bytes(Plan& plan) {
   plan.steering_bytes =
       rx * ((sizeof(std::uint64_t) << SteeringTable::kMaxBits) + sizeof(HoldFifo) +
             plan.lcores.size() * (sizeof(FlowLimit) + sizeof(PairCounters)));
+}
+
+/// The MTU of a kernel interface of this name; 0 where there is none.
+std::uint32_t kernel_mtu(const std::string& device) {
+  std::uint32_t mtu = 0;
+  std::ifstream{"/sys/class/net/" + device + "/mtu"} >> mtu;
+  return mtu;
+}
+
+/// An mbuf that takes a frame of the port's MTU whole, with whatever a driver wants beside it.
+std::uint16_t data_room_bound(const PortConfig& port) {
+  constexpr std::uint32_t kBeside = 1024;
+  const std::uint32_t mtu = port.mtu ? *port.mtu : kernel_mtu(port.device);
+  return static_cast<std::uint16_t>(std::clamp<std::uint32_t>(mtu + kBeside, 4096, UINT16_MAX));
 }
 
 }  // namespace
@@ -224,7 +241,7 @@ std::size_t memory_bound_bytes(const Config& config, std::size_t lcores) {
     input.ports.push_back({.name = port.name,
                            .max_rx_queues = queues,
                            .max_tx_queues = static_cast<std::uint16_t>(lcores),
-                           .data_room_bytes = 4096,
+                           .data_room_bytes = data_room_bound(port),
                            .mbufs_held_per_queue = 8192});
   }
   const auto plan = make_plan(input);

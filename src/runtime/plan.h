@@ -15,6 +15,7 @@ namespace mqsteer {
 /// What the plan needs to know of an opened port.
 struct PortFacts {
   std::string name;
+  std::uint16_t min_rx_queues = 1;  ///< fewer would leave packets to the kernel
   std::uint16_t max_rx_queues = 1;
   std::uint16_t max_tx_queues = 1;
   bool paired_queues = false;
@@ -33,7 +34,8 @@ struct PortFacts {
 inline constexpr std::uint32_t kReturnSlots = 4096;
 /// In place: every turn empties it, so it holds a burst and a released hold FIFO at most.
 inline constexpr std::uint32_t kInPlaceSlots = 2048;
-/// What an lcore keeps of a pool for itself: DPDK's most, so that what comes back at once stays hot.
+/// What an lcore keeps of a pool for itself: DPDK's most, so that what comes back at once stays
+/// hot.
 inline constexpr std::uint16_t kPoolCache = 512;
 
 struct PlannedQueue {
@@ -98,7 +100,8 @@ struct PlanInput {
 /// The listed workers of a steering set-up; all of the plan's where none are listed.
 [[nodiscard]] std::vector<WorkerId> workers_of(const Plan& plan, const SteeringConfig& steering);
 
-/// Bytes EAL should have before the ports are known: the most that make_plan can come to.
+/// Bytes EAL should have before the ports are known: the most that make_plan can come to. Looks at
+/// the MTU of kernel interfaces.
 [[nodiscard]] std::size_t memory_bound_bytes(const Config& config, std::size_t lcores);
 
 }  // namespace mqsteer

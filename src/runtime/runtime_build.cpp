@@ -12,6 +12,7 @@ namespace mqsteer {
 PortFacts facts_of(const PortCapabilities& port, const PortConfig& config) {
   const std::uint16_t mtu = config.mtu.value_or(port.mtu);
   return {.name = port.name,
+          .min_rx_queues = port.min_rx_queues,
           .max_rx_queues = port.max_rx_queues,
           .max_tx_queues = port.max_tx_queues,
           .paired_queues = port.paired_queues,

@@ -133,7 +133,8 @@ TEST(BridgeOption, NamesPortsAfterTheirInterfaces) {
   const auto loaded = config_from_bridge_option("eth1,eth2");
   ASSERT_TRUE(loaded) << loaded.error().text();
   Config wanted;
-  wanted.ports = {{.name = "eth1", .device = "eth1"}, {.name = "eth2", .device = "eth2"}};
+  wanted.ports = {{.name = "eth1", .device = "eth1", .rx_descriptors = 4096},
+                  {.name = "eth2", .device = "eth2", .rx_descriptors = 4096}};
   wanted.bridges = {{"br0", {"eth1", "eth2"}}};
   EXPECT_EQ(loaded->config, wanted);
 }
@@ -143,6 +144,7 @@ TEST(BridgeOption, PciAddressesMakeUsableNames) {
   ASSERT_TRUE(loaded) << loaded.error().text();
   EXPECT_EQ(loaded->config.ports[0].name, "0000_00_14.0");
   EXPECT_EQ(loaded->config.ports[0].device, "0000:00:14.0");
+  EXPECT_EQ(loaded->config.ports[0].rx_descriptors, 1024);
   EXPECT_EQ(parsed(to_yaml(loaded->config)), loaded->config);
 }
 
