@@ -4,7 +4,7 @@
 
 #include <mqsteer/log.h>
 
-#include <cstdlib>
+#include <exception>
 #include <iostream>
 
 namespace mqsteer {
@@ -47,5 +47,10 @@ int run(int argc, char** argv) {
 }  // namespace mqsteer
 
 int main(int argc, char** argv) {
-  return mqsteer::run(argc, argv);
+  try {
+    return mqsteer::run(argc, argv);
+  } catch (const std::exception& error) {  // out of memory, at most
+    std::cerr << "mqsteerd: error: " << error.what() << '\n';
+    return static_cast<int>(mqsteer::Exit::kRefused);
+  }
 }

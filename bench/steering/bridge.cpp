@@ -62,7 +62,7 @@ Run NullPorts::run_io(const Eal& eal, unsigned lcores, std::chrono::milliseconds
   };
   const auto begin = std::chrono::steady_clock::now();
   std::vector<LcoreTask> tasks;
-  for (std::uint16_t lcore = 0; lcore < lcores; ++lcore) {
+  for (std::uint16_t lcore = 0; lcore < static_cast<std::uint16_t>(lcores); ++lcore) {
     auto task = eal.launch(LcoreId{lcore}, [&, lcore] {
       while (!stop.load(std::memory_order_relaxed)) {
         relay(lcore, lcore, sent[lcore]);
@@ -96,7 +96,8 @@ Run NullPorts::run_rps(const Eal& eal, unsigned lcores, std::chrono::millisecond
     lcore.queues.push_back({.queue = ends_[i].port->rx_queue(QueueId{0}), .port = ids[i]});
     lcore.pool = ends_[i].pool->raw();
   }
-  for (std::uint16_t i = 0; i < lcores; ++i) shape.workers.emplace_back(i);
+  for (std::uint16_t i = 0; i < static_cast<std::uint16_t>(lcores); ++i)
+    shape.workers.emplace_back(i);
   Rig<Forward, RxQueue> rig{std::move(shape)};
   Run run = rig.run(length);
   run.delivered = rig.transmitted();

@@ -180,69 +180,98 @@ Run run_rte_ring(const Setting& setting) {
   return run;
 }
 
-Run run_distributor(const Setting& setting) {
-  // DPDK has no call to free a distributor: one serves all runs.
-  static rte_distributor* const distributor =
-      rte_distributor_create("bench", SOCKET_ID_ANY, 1, RTE_DIST_ALG_BURST);
-  const FlowHasher hasher{HasherConfig{}};
-  Intake intake = intake_of(setting);
-  Run run;
-  std::array<rte_mbuf*, kMaxBurst> in;
-  std::array<PacketMeta, kMaxBurst> packets;
-  std::atomic<std::uint64_t> received{UINT64_MAX};
-  Counter delivered;
-  bool asked = false;
-  const auto worker_turn = [&] {
-    std::array<rte_mbuf*, 8> out;
-    if (!asked) rte_distributor_request_pkt(distributor, 0, nullptr, 0);
-    asked = true;
-    const int count = rte_distributor_poll_pkt(distributor, 0, out.data());
-    if (count < 0) return;
-    asked = false;
-    for (int i = 0; i < count; ++i) {
-      run.checksum += fold(rte_pktmbuf_mtod(out[static_cast<std::size_t>(i)], const char*));
+namespace {
+
+/// rte_distributor in burst mode with one worker, which frees what it gets.
+class DistributorRun {
+ public:
+  explicit DistributorRun(const Setting& setting)
+      : setting_{setting}, intake_{intake_of(setting)} {}
+
+  Run run() {
+    const auto begin = std::chrono::steady_clock::now();
+    auto rx = setting_.eal->launch(kRxLcore, [this] { receive(); });
+    auto worker = setting_.eal->launch(kWorkerLcore, [this] { work(); });
+    std::this_thread::sleep_for(setting_.length);
+    stop_rx_.store(true);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+    while (delivered_.read() != received_.load() && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
     }
-    rte_pktmbuf_free_bulk(out.data(), static_cast<unsigned>(count));
-    delivered.add(static_cast<std::uint64_t>(count));
-  };
-  const auto rx_turn = [&] {
-    const std::size_t count = receive_hashed(intake, hasher, in, packets);
+    const auto length = std::chrono::steady_clock::now() - begin;
+    stop_worker_.store(true);
+    worker->join();
+    rx->join();
+    return {.seconds = std::chrono::duration<double>(length).count(),
+            .received = intake_.received,
+            .delivered = delivered_.read(),
+            .checksum = checksum_};
+  }
+
+ private:
+  /// DPDK has no call to free a distributor: one serves all runs.
+  static rte_distributor* distributor() {
+    static rte_distributor* const made =
+        rte_distributor_create("bench", SOCKET_ID_ANY, 1, RTE_DIST_ALG_BURST);
+    return made;
+  }
+
+  void receive() noexcept {
+    while (!stop_rx_.load(std::memory_order_relaxed)) rx_turn();
+    received_.store(intake_.received);
+    // The worker's request blocks while nobody processes.
+    while (!worker_left_.load()) rte_distributor_process(distributor(), nullptr, 0);
+  }
+
+  void rx_turn() noexcept {
+    std::array<rte_mbuf*, kMaxBurst> in;
+    std::array<PacketMeta, kMaxBurst> packets;
+    const std::size_t count = receive_hashed(intake_, hasher_, in, packets);
     for (std::size_t i = 0; i < count; ++i) in[i]->hash.usr = packets[i].hash;
     for (std::size_t done = 0; done < count;) {
       done += static_cast<std::size_t>(rte_distributor_process(
-          distributor, in.data() + done, static_cast<unsigned>(count - done)));
+          distributor(), in.data() + done, static_cast<unsigned>(count - done)));
     }
     // The worker frees; what it hands back is nothing, but the books must be kept.
     std::array<rte_mbuf*, kMaxBurst> none;
-    rte_distributor_returned_pkts(distributor, none.data(), none.size());
-  };
-  // The worker's request blocks while nobody processes, so the receiver goes on until it has left.
-  std::atomic<bool> stop_rx{false};
-  std::atomic<bool> stop_worker{false};
-  std::atomic<bool> worker_left{false};
-  const auto begin = std::chrono::steady_clock::now();
-  auto rx = setting.eal->launch(kRxLcore, [&] {
-    while (!stop_rx.load(std::memory_order_relaxed)) rx_turn();
-    received.store(intake.received);
-    while (!worker_left.load()) rte_distributor_process(distributor, nullptr, 0);
-  });
-  auto worker = setting.eal->launch(kWorkerLcore, [&] {
-    while (!stop_worker.load(std::memory_order_relaxed)) worker_turn();
-    worker_left.store(true);
-  });
-  std::this_thread::sleep_for(setting.length);
-  stop_rx.store(true);
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-  while (delivered.read() != received.load() && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::sleep_for(std::chrono::microseconds{20});
+    rte_distributor_returned_pkts(distributor(), none.data(), none.size());
   }
-  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  stop_worker.store(true);
-  worker->join();
-  rx->join();
-  run.received = intake.received;
-  run.delivered = delivered.read();
-  return run;
+
+  void work() noexcept {
+    while (!stop_worker_.load(std::memory_order_relaxed)) worker_turn();
+    worker_left_.store(true);
+  }
+
+  void worker_turn() noexcept {
+    std::array<rte_mbuf*, 8> out;
+    if (!asked_) rte_distributor_request_pkt(distributor(), 0, nullptr, 0);
+    asked_ = true;
+    const int count = rte_distributor_poll_pkt(distributor(), 0, out.data());
+    if (count < 0) return;
+    asked_ = false;
+    for (const rte_mbuf* mbuf : std::span{out}.first(static_cast<std::size_t>(count))) {
+      checksum_ += fold(rte_pktmbuf_mtod(mbuf, const char*));
+    }
+    rte_pktmbuf_free_bulk(out.data(), static_cast<unsigned>(count));
+    delivered_.add(static_cast<std::uint64_t>(count));
+  }
+
+  const Setting& setting_;
+  FlowHasher hasher_{HasherConfig{}};
+  Intake intake_;
+  std::atomic<bool> stop_rx_{false};
+  std::atomic<bool> stop_worker_{false};
+  std::atomic<bool> worker_left_{false};
+  std::atomic<std::uint64_t> received_{UINT64_MAX};
+  Counter delivered_;
+  std::uint64_t checksum_ = 0;
+  bool asked_ = false;
+};
+
+}  // namespace
+
+Run run_distributor(const Setting& setting) {
+  return DistributorRun{setting}.run();
 }
 
 Run run_rxonly(const Setting& setting) {

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <functional>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <string>
@@ -234,5 +234,10 @@ int run(int argc, char** argv) {
 }  // namespace mqsteer::bench
 
 int main(int argc, char** argv) {
-  return mqsteer::bench::run(argc, argv);
+  try {
+    return mqsteer::bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "mqsteer-bench-steering: " << error.what() << '\n';
+    return static_cast<int>(mqsteer::Exit::kRefused);
+  }
 }

@@ -95,8 +95,8 @@ class Rig {
     for (const auto& state : states_) {
       for (std::size_t r = 0; r < kDropReasons; ++r) {
         sum += state->worker.drops.read(static_cast<DropReason>(r));
-        for (std::uint16_t w = 0; w < states_.size(); ++w) {
-          const PairCounters* pair = state->loop->towards(WorkerId{w});
+        for (std::size_t w = 0; w < states_.size(); ++w) {
+          const PairCounters* pair = state->loop->towards(WorkerId{static_cast<std::uint16_t>(w)});
           if (pair != nullptr) sum += pair->drops.read(static_cast<DropReason>(r));
         }
       }

@@ -12,6 +12,7 @@ class Id {
   constexpr Id() = default;
   constexpr explicit Id(Rep value) noexcept : value_{value} {}
   [[nodiscard]] constexpr Rep value() const noexcept { return value_; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy takes the comparison's 0 for a pointer
   constexpr auto operator<=>(const Id&) const = default;
 
  private:

@@ -22,8 +22,8 @@ class AlignedArray {
  public:
   AlignedArray() = default;
   AlignedArray(std::size_t size, std::pmr::memory_resource& memory)
-      : data_{static_cast<T*>(memory.allocate(size * sizeof(T), kCacheLine)),
-              Free{&memory, size * sizeof(T)}},
+      : data_{static_cast<T*>(memory.allocate(size * kElementBytes, kCacheLine)),
+              Free{&memory, size * kElementBytes}},
         size_{size} {
     std::uninitialized_value_construct_n(data_.get(), size);
   }
@@ -34,6 +34,9 @@ class AlignedArray {
   [[nodiscard]] std::span<T> span() const noexcept { return {data_.get(), size_}; }
 
  private:
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): where T is a pointer, pointers are what is kept
+  static constexpr std::size_t kElementBytes = sizeof(T);
+
   struct Free {
     std::pmr::memory_resource* memory = nullptr;
     std::size_t bytes = 0;

@@ -318,7 +318,8 @@ class LcoreLoop final : public LcoreRunner {
       table_ = table;
       dispatcher_->adopt(*table);
     }
-    for (std::uint16_t worker = 0; worker < parts_.to_workers.size(); ++worker) {
+    const auto workers = static_cast<std::uint16_t>(parts_.to_workers.size());
+    for (std::uint16_t worker = 0; worker < workers; ++worker) {
       const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_relaxed);
       if (times != abandoned_[worker]) dispatcher_->abandon(WorkerId{worker});
       abandoned_[worker] = times;

@@ -107,10 +107,13 @@ void assign_queues(Plan& plan, const std::vector<std::size_t>& rx_lcores) {
 void size_pools(Plan& plan, const PlanInput& input) {
   const auto workers = static_cast<std::uint32_t>(plan.lcores.size());
   std::uint32_t tx_held = 0;  // any worker may hold our mbufs in any TX ring
-  for (const PlannedPort& port : plan.ports) tx_held += port.tx_descriptors * port.tx_queues;
+  for (const PlannedPort& port : plan.ports) {
+    tx_held += std::uint32_t{port.tx_descriptors} * port.tx_queues;
+  }
   for (PlannedLcore& lcore : plan.lcores) {
     if (lcore.rx.empty()) continue;
-    constexpr std::uint32_t kOnTheMove = kPoolCache * 2 + kMaxBurst * 4;  // caches and bursts
+    constexpr std::uint32_t kOnTheMove =
+        std::uint32_t{kPoolCache} * 2 + std::uint32_t{kMaxBurst} * 4;  // caches and bursts
     std::uint32_t mbufs =
         plan.backlog_budget + tx_held + HoldFifo::kPackets + (workers + 1) * kOnTheMove;
     for (const PlannedQueue& queue : lcore.rx) {
@@ -127,7 +130,7 @@ void size_pools(Plan& plan, const PlanInput& input) {
 
 void count_bytes(Plan& plan) {
   const std::size_t slot = sizeof(PacketMeta) + (plan.reads_headers ? sizeof(HeaderLine) : 0);
-  const std::size_t remote = plan.backlog_slots * slot + kReturnSlots * sizeof(rte_mbuf*);
+  const std::size_t remote = plan.backlog_slots * slot + kReturnSlots * sizeof(void*);
   const std::size_t own = kInPlaceSlots * slot;
   const std::size_t rx = plan.rx_lcores();
   plan.backlog_bytes = rx * ((plan.lcores.size() - 1) * remote + own);

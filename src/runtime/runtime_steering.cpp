@@ -73,7 +73,7 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
     changed = table.want_all(
         spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
   } else {
-    const auto swapped = swap_table(*reachable);
+    auto swapped = swap_table(*reachable);
     if (!swapped) return swapped;
     changed = *swapped;
   }

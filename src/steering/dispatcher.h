@@ -147,8 +147,10 @@ class Dispatcher {
 
   /// A worker with packets of ours that it has not finished, or kNoWorker.
   [[nodiscard]] std::uint16_t unfinished_worker() const noexcept {
-    for (std::uint16_t worker = 0; worker < backlogs_.size(); ++worker) {
-      if (backlogs_[worker]->drained_to() != backlogs_[worker]->tail()) return worker;
+    for (std::size_t worker = 0; worker < backlogs_.size(); ++worker) {
+      if (backlogs_[worker]->drained_to() != backlogs_[worker]->tail()) {
+        return static_cast<std::uint16_t>(worker);
+      }
     }
     return kNoWorker;
   }
