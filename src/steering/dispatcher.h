@@ -32,6 +32,14 @@ struct alignas(kCacheLine) PairCounters {
 /// Off only in the tests that show what the rule is for.
 enum class DrainRule : std::uint8_t { kOn, kOff };
 
+/// Whether a pair has drained to a bucket's last position, of which a bucket keeps the low 48 bits.
+///
+/// True for positions less than 2^47 behind; a bucket idle for longer than that reads as
+/// outstanding, which is what Dispatcher::sweep prevents (2^47 packets are 54 days at 30 Mpps).
+[[nodiscard]] constexpr bool has_drained(std::uint64_t drained_to, std::uint64_t last) noexcept {
+  return static_cast<std::int64_t>((drained_to - last) << 16U) >= 0;
+}
+
 /// The steering stage of one RX lcore: bucket -> worker under the drain rule, admission, staging.
 ///
 /// Drain rule: a bucket moves from its current worker to its desired one only when nothing of it is
@@ -196,8 +204,7 @@ class Dispatcher {
   /// Nothing assigned to `worker` before `last` (48 bits) is outstanding.
   [[nodiscard]] bool drained(std::uint16_t worker, std::uint64_t last) const noexcept {
     if constexpr (rule == DrainRule::kOff) return true;
-    return static_cast<std::int64_t>((backlogs_[worker]->drained_to() - last)
-                                     << (64U - kPositionBits)) >= 0;
+    return has_drained(backlogs_[worker]->drained_to(), last);
   }
 
   /// A large table's words are asked for one burst ahead of their use; a small one is in the cache.

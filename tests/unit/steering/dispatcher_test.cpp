@@ -192,6 +192,16 @@ TEST(DrainRule, HoldsAcrossTheWrapOf48BitPositions) {
   EXPECT_EQ(box.dispatcher->held_packets(), 0);
 }
 
+TEST(DrainRule, ComparesPositionsAcrossTheWrapAndUpToHalfOfTheirRange) {
+  constexpr std::uint64_t kWrap = std::uint64_t{1} << 48;
+  EXPECT_TRUE(has_drained(5, 5));
+  EXPECT_FALSE(has_drained(5, 6));
+  EXPECT_TRUE(has_drained(kWrap + 1, kWrap - 1)) << "2 packets on, over the wrap";
+  EXPECT_FALSE(has_drained(kWrap - 1, 1)) << "the position has wrapped, the head has not";
+  EXPECT_TRUE(has_drained(kWrap / 2 - 1, 0));
+  EXPECT_FALSE(has_drained(kWrap / 2, 0)) << "so idle that it must have been swept before";
+}
+
 TEST(DrainRule, AnIdleBucketIsRenewedBySweepsSoThatItNeverLooksOutstanding) {
   Box<> box{{.workers = 2, .table = {.bits = 4}}};
   box.send(0, 1);
