@@ -4,6 +4,7 @@
 #include "config/validate.h"
 #include "handlers/forward.h"
 #include "handlers/sink.h"
+#include "port/kernel_interface.h"
 #include "port/port.h"
 #include "runtime/plan.h"
 
@@ -37,10 +38,25 @@ Expected<std::vector<PortCapabilities>> open_ports(const Config& config) {
     auto opened = open_port(port);
     if (!opened) return tl::unexpected(opened.error());
     notice(port.name == port.device ? opened->description : port.name + ": " + opened->description);
-    for (const std::string& note : opened->notes) log_line(LogLevel::kWarning, note);
     ports.push_back(std::move(*opened));
   }
   return ports;
+}
+
+/// What the kernel knows of the ports that are interfaces of its own.
+std::vector<PortBound> bounds_of(const Config& config) {
+  std::vector<PortBound> bounds;
+  for (const PortConfig& port : config.ports) {
+    PortBound bound;
+    if (parse_device(port.device).value_or(DeviceKind::kVdev) == DeviceKind::kInterface) {
+      if (const auto state = read_kernel_interface(port.device)) {
+        bound = {.mtu = state->mtu, .channels = state->channels};
+      }
+    }
+    if (port.mtu) bound.mtu = *port.mtu;
+    bounds.push_back(bound);
+  }
+  return bounds;
 }
 
 Expected<Plan> plan_for(const Config& config, const std::vector<PortCapabilities>& ports) {
@@ -80,7 +96,7 @@ void sum_up(const Snapshot& end) {
   notice("total: rx " + std::to_string(totals.rx) + ", tx " + std::to_string(totals.tx) +
          ", consumed " + std::to_string(totals.consumed) + ", dropped " +
          std::to_string(totals.dropped()) + (drops.empty() ? "" : " (" + drops.substr(1) + ")"));
-  if (totals.in() != totals.out()) {
+  if (totals.in_flight == 0 && totals.in() != totals.out()) {
     log_line(LogLevel::kError, "the accounts do not add up: in " + std::to_string(totals.in()) +
                                    ", out " + std::to_string(totals.out()) +
                                    "; this is a fault of mqsteer, please report it");
@@ -100,7 +116,7 @@ Expected<Eal> start_eal(const Config& config) {
     }
   }
   eal.hugepages = config.hugepages == Hugepages::kAuto;
-  eal.memory_mb = memory_bound_bytes(config, lcores->size()) / kBytesPerMb + 1;
+  eal.memory_mb = memory_bound_bytes(config, lcores->size(), bounds_of(config)) / kBytesPerMb + 1;
   eal.log = [](std::string_view line) {
     log_line(LogLevel::kWarning, "dpdk: " + std::string{line});
   };
@@ -143,7 +159,9 @@ Expected<std::unique_ptr<Runtime>> start_runtime(const Eal& eal, const Config& c
 Exit stop_and_sum_up(Runtime& runtime) {
   const TotalFigures before = runtime.snapshot().totals;
   if (auto stopped = runtime.stop(); !stopped) {
-    log_line(LogLevel::kError, stopped.error().text());
+    log_line(LogLevel::kError,
+             stopped.error().text() + "; what was changed on interfaces is undone by the next run");
+    sum_up(runtime.snapshot());
     // The lcore may come back any time and use what destructors would free.
     ::_exit(static_cast<int>(Exit::kRefused));
   }

@@ -3,6 +3,7 @@
 #include "config/words.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <regex>
 
@@ -77,13 +78,17 @@ std::vector<std::string> claims_of(std::string_view device) {
   if (!is_vdev(device)) return {canonical_device(device)};
   std::size_t end = device.find(',');
   std::vector<std::string> claims{std::string{device.substr(0, end)}};
-  constexpr std::string_view kInterface = "iface=";
+  constexpr std::array<std::string_view, 4> kInterface = {
+      "iface=", "rx_iface=", "rx_iface_in=", "tx_iface="};
   while (end != std::string_view::npos) {
     device.remove_prefix(end + 1);
     end = device.find(',');
     const std::string_view argument = device.substr(0, end);
-    if (argument.substr(0, kInterface.size()) == kInterface) {
-      claims.emplace_back(argument.substr(kInterface.size()));
+    for (const std::string_view key : kInterface) {
+      if (argument.substr(0, key.size()) != key) continue;
+      const std::string claim{argument.substr(key.size())};
+      // One port may receive and transmit on one interface.
+      if (std::find(claims.begin(), claims.end(), claim) == claims.end()) claims.push_back(claim);
     }
   }
   return claims;

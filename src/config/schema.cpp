@@ -116,7 +116,7 @@ const std::vector<Key<Config>>& keys<Config>() {
           "instance", {.form = "1..32 of the characters a-z A-Z 0-9 _ -", .flaw = flaw_of_instance},
           {"Names the control socket and the EAL file prefix."}),
       row<&Config::lcores>(
-          "lcores", {.max = 65535, .word = "auto", .form = "at most 128 CPUs such as 0,2-3"},
+          "lcores", {.max = 65535, .word = "auto", .form = "at most 127 CPUs such as 0,2-3"},
           {"The CPUs to run on; every one receives and works. auto: those of the affinity mask."}),
       row<&Config::idle>("idle", {},
                          {"What an lcore does without packets. poll: spin; adaptive: pause, then "
@@ -211,9 +211,9 @@ const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
       fixed_row<S>("rfs_flows", "65536", "Flows that mode rfs remembers; there is no rfs yet."),
       row<&S::backlog_slots>(
           "backlog_slots",
-          {.min = 64, .max = 32768, .power_of_two = true, .word = "auto", .unit = "packets"},
+          {.min = 128, .max = 32768, .power_of_two = true, .word = "auto", .unit = "packets"},
           {"Length of each backlog. auto: what the link brings in 2 ms, 1024..32768. Below 1024 is "
-           "for tests of full backlogs; 64, one burst, is the least that works."}),
+           "for tests of full backlogs; 128, two bursts, is the least that works."}),
       row<&S::backlog_budget>(
           "backlog_budget", {.min = 64, .max = 1048576, .unit = "packets"},
           {"Packets that one receiving lcore may have in flight over all workers."}),

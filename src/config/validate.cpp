@@ -129,11 +129,11 @@ class Validator {
     const std::size_t count = lcores_of(config_, facts).size();
     if (count >= 1 && count <= kMaxLcores) return {};
     return refuse("lcores", "auto means " + std::to_string(count) +
-                                " CPUs here; allowed: 1..128, list them such as 0-127");
+                                " CPUs here; allowed: 1..127, list them such as 0-126");
   }
 
  private:
-  static constexpr std::size_t kMaxLcores = 128;
+  static constexpr std::size_t kMaxLcores = 127;  // of DPDK's 128, one is the control thread's
 
   [[nodiscard]] tl::unexpected<Error> refuse(const std::string& key,
                                              const std::string& what) const {

@@ -106,6 +106,7 @@ class LcoreLoop final : public LcoreRunner {
         idle_.worked();
       }
     }
+    if (dispatcher_) leave();
   }
 
   [[nodiscard]] const PairCounters* towards(WorkerId worker) const noexcept override {
@@ -222,6 +223,13 @@ class LcoreLoop final : public LcoreRunner {
                          static_cast<unsigned>(count));
   }
 
+  /// The end of the loop: what is held will not be released any more.
+  void leave() noexcept {
+    dispatcher_->drop_held();
+    free_dropped();
+    parts_.report->held.store(0, std::memory_order_relaxed);
+  }
+
   void free_dropped() noexcept {
     const auto dropped = dispatcher_->dropped();
     if (!dropped.empty()) {
@@ -320,7 +328,7 @@ class LcoreLoop final : public LcoreRunner {
     }
     const auto workers = static_cast<std::uint16_t>(parts_.to_workers.size());
     for (std::uint16_t worker = 0; worker < workers; ++worker) {
-      const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_relaxed);
+      const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_acquire);
       if (times != abandoned_[worker]) dispatcher_->abandon(WorkerId{worker});
       abandoned_[worker] = times;
     }
@@ -328,7 +336,10 @@ class LcoreLoop final : public LcoreRunner {
 
   /// Not receiving: all that is staged goes out, and the control thread is told when it is done.
   void report_quiet() noexcept {
-    if (dispatcher_) dispatcher_->flush(true);
+    if (dispatcher_) {
+      dispatcher_->flush(true);
+      parts_.report->held.store(dispatcher_->held_packets(), std::memory_order_relaxed);
+    }
     const bool quiet = !dispatcher_ || dispatcher_->quiet();
     parts_.report->quiet.store(quiet, std::memory_order_release);
   }

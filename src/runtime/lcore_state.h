@@ -29,7 +29,7 @@ struct Commands {
   std::atomic<bool> flow_limit{false};
   std::atomic<IdlePolicy> idle{IdlePolicy::kAdaptive};
   std::atomic<std::uint32_t> idle_max_sleep_us{100};
-  /// By worker: raised each time the worker is abandoned.
+  /// By worker: raised (release) each time the worker is abandoned.
   std::array<std::atomic<std::uint32_t>, kMaxWorkers> abandoned{};
 };
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <numeric>
 
 namespace mqsteer {
@@ -139,18 +138,62 @@ void count_bytes(Plan& plan) {
             plan.lcores.size() * (sizeof(FlowLimit) + sizeof(PairCounters)));
 }
 
-/// The MTU of a kernel interface of this name; 0 where there is none.
-std::uint32_t kernel_mtu(const std::string& device) {
-  std::uint32_t mtu = 0;
-  std::ifstream{"/sys/class/net/" + device + "/mtu"} >> mtu;
-  return mtu;
+/// What a bridge's two ports must not be.
+Expected<void> check_bridges(const PlanInput& input) {
+  const auto facts_of = [&](const std::string& name) -> const PortFacts& {
+    return *std::find_if(input.ports.begin(), input.ports.end(),
+                         [&](const PortFacts& port) { return port.name == name; });
+  };
+  for (const BridgeConfig& bridge : input.config.bridges) {
+    for (const std::string& name : bridge.ports) {
+      if (!facts_of(name).merges_fragments) continue;
+      return fail("bridge " + bridge.name + ": the driver of " + name +
+                  " merges IPv4 fragments and may cut frames, so it is not for a bridge; give the "
+                  "interface's name as the device instead");
+    }
+    const PortFacts& left = facts_of(bridge.ports[0]);
+    const PortFacts& right = facts_of(bridge.ports[1]);
+    if (left.mtu == right.mtu) continue;
+    return fail("bridge " + bridge.name + ": " + left.name + " has an MTU of " +
+                std::to_string(left.mtu) + " and " + right.name + " one of " +
+                std::to_string(right.mtu) +
+                "; frames would be lost on one side; set both alike, with mtu in the "
+                "configuration or ip link set dev IF mtu N");
+  }
+  return {};
 }
 
-/// An mbuf that takes a frame of the port's MTU whole, with whatever a driver wants beside it.
-std::uint16_t data_room_bound(const PortConfig& port) {
+/// A backlog takes at most half of the budget, so that one stalled worker leaves the others room.
+void size_backlogs(Plan& plan, const PlanInput& input) {
+  const SteeringConfig& steering = input.config.steering;
+  plan.backlog_budget = steering.backlog_budget;
+  const std::uint32_t half = std::bit_floor(std::max(steering.backlog_budget / 2, 1U));
+  plan.backlog_slots = steering.backlog_slots.value_or(std::min(auto_slots(input.ports), half));
+  if (plan.backlog_slots > half) {
+    plan.notes.push_back("steering.backlog_slots: " + std::to_string(plan.backlog_slots) +
+                         " are more than half of backlog_budget (" +
+                         std::to_string(plan.backlog_budget) +
+                         "): one stalled worker can take the room of all");
+  }
+}
+
+/// How long a full backlog takes at the slowest link's packet rate, or at what is assumed where no
+/// port's speed is known.
+std::uint64_t worst_queueing_us(const Plan& plan, const std::vector<PortFacts>& ports) {
+  std::uint64_t slowest_ns = 0;
+  for (const PortFacts& port : ports) {
+    if (port.link_mbps == 0) continue;
+    slowest_ns =
+        std::max<std::uint64_t>(slowest_ns, 1'000'000'000 / packets_per_second(port.link_mbps));
+  }
+  if (slowest_ns == 0) slowest_ns = kAssumedNsPerPacket;
+  return std::min(plan.backlog_slots, plan.backlog_budget) * slowest_ns / 1000;
+}
+
+/// An mbuf that takes a frame of this MTU whole, with whatever a driver wants beside it.
+std::uint16_t data_room_bound(std::uint32_t mtu) {
   constexpr std::uint32_t kBeside = 1024;
-  const std::uint32_t mtu = port.mtu ? *port.mtu : kernel_mtu(port.device);
-  return static_cast<std::uint16_t>(std::clamp<std::uint32_t>(mtu + kBeside, 4096, UINT16_MAX));
+  return static_cast<std::uint16_t>(std::min<std::uint32_t>(mtu + kBeside, UINT16_MAX));
 }
 
 }  // namespace
@@ -161,7 +204,9 @@ std::size_t Plan::rx_lcores() const noexcept {
 }
 
 Expected<Plan> make_plan(const PlanInput& input) {
-  if (auto queues = check_queues(input); !queues) return tl::unexpected(queues.error());
+  for (const auto check : {check_queues, check_bridges}) {
+    if (auto checked = check(input); !checked) return tl::unexpected(checked.error());
+  }
   Plan plan;
   for (std::size_t i = 0; i < input.lcores.size(); ++i) {
     plan.lcores.push_back({input.lcores[i], WorkerId{static_cast<std::uint16_t>(i)}, {}, 0, 0});
@@ -171,18 +216,12 @@ Expected<Plan> make_plan(const PlanInput& input) {
     plan.ports.push_back(plan_port(input, i, rx_lcores.size(), plan.notes));
   }
   assign_queues(plan, rx_lcores);
-  const SteeringConfig& steering = input.config.steering;
-  plan.backlog_slots = steering.backlog_slots.value_or(auto_slots(input.ports));
-  plan.backlog_budget = steering.backlog_budget;
+  size_backlogs(plan, input);
   plan.reads_headers = input.reads_headers;
   size_pools(plan, input);
   count_bytes(plan);
-  std::uint64_t slowest = kAssumedNsPerPacket;
-  for (const PortFacts& port : input.ports) {
-    if (port.link_mbps != 0) slowest = 1'000'000'000 / packets_per_second(port.link_mbps);
-  }
-  plan.worst_queueing_us = std::min(plan.backlog_slots, plan.backlog_budget) * slowest / 1000;
-  if (auto checked = check_steering(plan, steering); !checked) {
+  plan.worst_queueing_us = worst_queueing_us(plan, input.ports);
+  if (auto checked = check_steering(plan, input.config.steering); !checked) {
     return tl::unexpected(checked.error());
   }
   return plan;
@@ -232,19 +271,24 @@ Expected<void> check_steering(const Plan& plan, const SteeringConfig& steering) 
   return {};
 }
 
-std::size_t memory_bound_bytes(const Config& config, std::size_t lcores) {
+std::size_t memory_bound_bytes(const Config& config, std::size_t lcores,
+                               const std::vector<PortBound>& bounds) {
   PlanInput input{.config = config};
+  input.config.bridges.clear();
   input.config.steering.backlog_slots = config.steering.backlog_slots.value_or(kMaxAutoSlots);
   input.config.steering.workers.clear();
   input.config.steering.weights.clear();
   input.config.steering.mode = SteeringMode::kNone;
   for (std::size_t i = 0; i < lcores; ++i) input.lcores.emplace_back(static_cast<std::uint16_t>(i));
-  for (const PortConfig& port : config.ports) {
-    const auto queues = static_cast<std::uint16_t>(port.rx_queues.value_or(std::uint16_t(lcores)));
+  for (std::size_t i = 0; i < config.ports.size(); ++i) {
+    const PortConfig& port = config.ports[i];
+    const std::size_t queues = std::max<std::size_t>(
+        port.rx_queues.value_or(0), std::max<std::size_t>(lcores, bounds[i].channels));
     input.ports.push_back({.name = port.name,
-                           .max_rx_queues = queues,
-                           .max_tx_queues = static_cast<std::uint16_t>(lcores),
-                           .data_room_bytes = data_room_bound(port),
+                           .min_rx_queues = bounds[i].channels,
+                           .max_rx_queues = static_cast<std::uint16_t>(queues),
+                           .max_tx_queues = static_cast<std::uint16_t>(queues),
+                           .data_room_bytes = data_room_bound(bounds[i].mtu),
                            .mbufs_held_per_queue = 8192});
   }
   const auto plan = make_plan(input);

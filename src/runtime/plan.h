@@ -26,6 +26,7 @@ struct PortFacts {
   std::uint32_t link_mbps = 0;  ///< 0: unknown
   std::uint16_t mtu = 1500;
   std::uint16_t reta_entries = 0;
+  bool merges_fragments = false;           ///< its driver hands over IPv4 fragments reassembled
   std::uint16_t data_room_bytes = 2176;    ///< of its RX mbufs
   std::uint32_t mbufs_held_per_queue = 0;  ///< by the driver, one RX and one TX queue
 };
@@ -100,8 +101,16 @@ struct PlanInput {
 /// The listed workers of a steering set-up; all of the plan's where none are listed.
 [[nodiscard]] std::vector<WorkerId> workers_of(const Plan& plan, const SteeringConfig& steering);
 
-/// Bytes EAL should have before the ports are known: the most that make_plan can come to. Looks at
-/// the MTU of kernel interfaces.
-[[nodiscard]] std::size_t memory_bound_bytes(const Config& config, std::size_t lcores);
+/// What is known of a port before EAL is up.
+struct PortBound {
+  std::uint32_t mtu = 1500;
+  std::uint16_t channels = 0;  ///< of a kernel interface; all are polled
+};
+
+/// Bytes EAL should have before the ports are known: no less than make_plan comes to.
+///
+/// bounds: in the order of the configuration's ports
+[[nodiscard]] std::size_t memory_bound_bytes(const Config& config, std::size_t lcores,
+                                             const std::vector<PortBound>& bounds);
 
 }  // namespace mqsteer

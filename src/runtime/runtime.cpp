@@ -25,7 +25,7 @@ Expected<void> Runtime::stop() {
   if (stopped_) return {};
   commands_->stage.store(Commands::Stage::kDrain, std::memory_order_relaxed);
   issue();
-  if (!tasks_.empty()) (void)wait_for(kDrainLimit, [this] { return all_quiet(); });
+  if (tasks_.size() == lcores_.size()) (void)wait_for(kDrainLimit, [this] { return all_quiet(); });
   commands_->stage.store(Commands::Stage::kStop, std::memory_order_relaxed);
   issue();
   const auto all_left = [this] {
@@ -41,9 +41,25 @@ Expected<void> Runtime::stop() {
   }
   for (LcoreTask& task : tasks_) task.join();
   drop_leftovers();
+  std::this_thread::sleep_for(time_to_empty_tx_rings());
   for (auto& port : ports_) port->stop();
   stopped_ = true;
   return {};
+}
+
+/// Taken by tx_burst is not yet on the wire, and a NIC that is stopped forgets its TX ring: how
+/// long the longest ring takes at its link's rate, at most.
+std::chrono::microseconds Runtime::time_to_empty_tx_rings() const {
+  std::uint64_t longest_us = 0;
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    const std::uint32_t mbps = ports_[i]->capabilities().link_mbps;
+    if (mbps == 0 || !ports_[i]->capabilities().kernel_bypass) continue;
+    const std::uint64_t bits = std::uint64_t{plan_.ports[i].tx_descriptors} *
+                               plan_.ports[i].tx_queues * ports_[i]->max_frame_bytes() * 8;
+    longest_us = std::max(longest_us, bits / mbps);
+  }
+  constexpr std::uint64_t kLimitUs = 100'000;
+  return std::chrono::microseconds{std::min(longest_us, kLimitUs)};
 }
 
 /// The lcores have left: what a stalled or overloaded worker never finished is counted as its.
@@ -175,8 +191,11 @@ TotalFigures Runtime::totals_of(const Snapshot& snapshot) const {
     for (std::size_t r = 0; r < kDropReasons; ++r) totals.drops[r] += worker.drops[r];
   }
   for (const PortFigures& port : snapshot.ports) {
-    totals.tx -= port.counters.tx_taken_lost;
-    totals.drops[static_cast<std::size_t>(DropReason::kTxError)] += port.counters.tx_taken_lost;
+    // While packets flow, the driver may have counted a loss that its worker has not counted as
+    // sent.
+    const std::uint64_t lost = std::min(port.counters.tx_taken_lost, totals.tx);
+    totals.tx -= lost;
+    totals.drops[static_cast<std::size_t>(DropReason::kTxError)] += lost;
   }
   return totals;
 }
@@ -185,17 +204,26 @@ void Runtime::issue() {
   commands_->sequence.fetch_add(1, std::memory_order_release);
 }
 
+bool Runtime::waited_for(std::size_t lcore) const {
+  return !abandoned_[lcore] || !plan_.lcores[lcore].rx.empty();
+}
+
 bool Runtime::all_obeyed() const {
   const std::uint32_t sequence = commands_->sequence.load(std::memory_order_relaxed);
-  return std::all_of(lcores_.begin(), lcores_.end(), [&](const auto& lcore) {
-    return lcore->report.obeyed.load(std::memory_order_acquire) == sequence;
-  });
+  for (std::size_t i = 0; i < lcores_.size(); ++i) {
+    const bool obeyed = lcores_[i]->report.obeyed.load(std::memory_order_acquire) == sequence;
+    if (waited_for(i) && !obeyed) return false;
+  }
+  return true;
 }
 
 bool Runtime::all_quiet() const {
-  return all_obeyed() && std::all_of(lcores_.begin(), lcores_.end(), [](const auto& lcore) {
-           return lcore->report.quiet.load(std::memory_order_acquire);
-         });
+  if (!all_obeyed()) return false;
+  for (std::size_t i = 0; i < lcores_.size(); ++i) {
+    const bool quiet = lcores_[i]->report.quiet.load(std::memory_order_acquire);
+    if (waited_for(i) && !quiet) return false;
+  }
+  return true;
 }
 
 bool Runtime::wait_for(std::chrono::milliseconds limit, const std::function<bool()>& done) {

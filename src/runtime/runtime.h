@@ -118,8 +118,11 @@ class Runtime {
   [[nodiscard]] static bool wait_for(std::chrono::milliseconds limit,
                                      const std::function<bool()>& done);
   [[nodiscard]] bool all_quiet() const;
+  /// But for given-up workers that receive nothing: they use no table and steer nothing.
+  [[nodiscard]] bool waited_for(std::size_t lcore) const;
   [[nodiscard]] bool all_obeyed() const;
   void drop_leftovers();
+  [[nodiscard]] std::chrono::microseconds time_to_empty_tx_rings() const;
   void add_figures(const Lcore& lcore, WorkerFigures& figures) const;
   [[nodiscard]] TotalFigures totals_of(const Snapshot& snapshot) const;
 

@@ -23,6 +23,7 @@ PortFacts facts_of(const PortCapabilities& port, const PortConfig& config) {
           .link_mbps = port.link_mbps,
           .mtu = mtu,
           .reta_entries = port.reta_entries,
+          .merges_fragments = port.profile->merges_fragments,
           .data_room_bytes = port.data_room_bytes(mtu),
           .mbufs_held_per_queue = port.mbufs_held(config.rx_descriptors, config.rx_descriptors)};
 }

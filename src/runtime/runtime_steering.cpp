@@ -111,13 +111,18 @@ Expected<void> Runtime::quiesce() {
     if (!pairs_[at]) continue;
     const Backlog& backlog = pairs_[at]->backlog;
     if (backlog.drained_to() == backlog.published()) continue;
-    return fail("steering: worker " + std::to_string(at % workers) + " (lcore " +
-                std::to_string(plan_.lcores[at % workers].lcore.value()) + ") still has " +
-                std::to_string(backlog.published() - backlog.head()) +
-                " packets after 100 ms; nothing was changed; if it is stalled, abandon it");
+    return fail(
+        "steering: worker " + std::to_string(at % workers) + " (lcore " +
+        std::to_string(plan_.lcores[at % workers].lcore.value()) + ") still has " +
+        std::to_string(backlog.published() - backlog.head()) +
+        " packets after 100 ms; nothing was changed; " +
+        (plan_.lcores[at % workers].rx.empty()
+             ? "if it is stalled, abandon it"
+             : "if it is stalled, this change waits until it turns again: it receives too"));
   }
   const std::uint32_t sequence = commands_->sequence.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < lcores_.size(); ++i) {
+    if (!waited_for(i)) continue;
     if (lcores_[i]->report.obeyed.load(std::memory_order_relaxed) == sequence) continue;
     return fail("steering: lcore " + std::to_string(plan_.lcores[i].lcore.value()) +
                 " did not answer in 100 ms; nothing was changed");
@@ -155,8 +160,10 @@ Expected<void> Runtime::abandon(WorkerId worker) {
   }
   SteeringTable& table = *tables_.back();
   table.want_all(spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
-  commands_->abandoned[worker.value()].fetch_add(1, std::memory_order_relaxed);
-  issue();  // after the desired workers: no bucket goes back to it
+  // After the desired workers, so that no bucket goes back to it; pairs with the acquire in
+  // LcoreLoop::take_steering_commands().
+  commands_->abandoned[worker.value()].fetch_add(1, std::memory_order_release);
+  issue();
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <mqsteer/id.h>
 #include <mqsteer/packet_meta.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -56,7 +57,8 @@ class Dispatcher {
     std::uint32_t budget = 65536;    ///< packets in flight over all workers
   };
   static constexpr std::uint16_t kNoWorker = 0xffff;
-  /// Packets staged for one worker before they are published whatever else.
+  /// Packets staged for one worker before they are published whatever else; a quarter of a backlog
+  /// that is shorter than four times that.
   static constexpr std::uint32_t kFlushAt = 128;
   /// Hold FIFO and one burst: the most that one call can drop.
   static constexpr std::size_t kMaxDropped = HoldFifo::kPackets + kMaxBurst;
@@ -98,8 +100,8 @@ class Dispatcher {
 
   /// Publishes what is staged: everything, or only where kFlushAt packets wait.
   void flush(bool everything) noexcept {
-    const std::uint32_t enough = everything ? 1 : kFlushAt;
     for (Backlog* backlog : backlogs_) {
+      const std::uint32_t enough = everything ? 1 : std::min(kFlushAt, backlog->slots() / 4);
       if (backlog->staged() >= enough) backlog->publish();
     }
   }
@@ -117,6 +119,16 @@ class Dispatcher {
       if (i < hold_->entries()) words_[hold_->entry(i).bucket] = held_word(i);
       words_[entry.bucket] = word(desired.worker(), backlogs_[desired.worker()]->tail());
       if (desired.worker() != entry.from) counters_[desired.worker()].moves.add(1);
+    }
+  }
+
+  /// At the end: what is still held goes to dropped(), counted as lost to the worker it waited for.
+  void drop_held() noexcept {
+    while (hold_->entries() != 0) {
+      const HoldFifo::Entry entry = hold_->entry(0);
+      hold_->close(0, [&](const PacketMeta& packet) {
+        drop(entry.from, packet, DropReason::kWorkerStalled);
+      });
     }
   }
 
@@ -279,6 +291,7 @@ class Dispatcher {
   /// Why a packet is not admitted, after a new look at the heads; kCount: it is.
   [[gnu::noinline]] DropReason refusal(std::uint16_t worker, const PacketMeta& packet) noexcept {
     Backlog& backlog = *backlogs_[worker];
+    backlog.publish();  // a worker that sees nothing cannot make room
     in_flight_ -= backlog.refresh_head();
     const bool control = (packet.flags & kControlTraffic) != 0;
     if (in_flight_ >= budget_) {

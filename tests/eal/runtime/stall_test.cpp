@@ -108,5 +108,54 @@ TEST_F(StalledWorker, CannotBeAbandonedWhenItIsTheLastOne) {
   box_->stop_and_check();
 }
 
+TEST(Stop, CountsWhatIsHeldForAMoveThatDoesNotEnd) {
+  HandlerControls controls;
+  Config config;
+  config.steering.workers = {1};
+  config.steering.backlog_slots = 1024;
+  RingBox box{config, working_loops(controls)};
+  controls.spin_cycles[1] = static_cast<std::uint32_t>(tsc_hz() / 200);  // 5 ms a packet
+  NumberedSource source{box.pool(), 64};
+  for (int i = 0; i < 800; ++i) ASSERT_TRUE(RingBox::put(box.left, source.next()));
+  ASSERT_TRUE(
+      eventually(milliseconds{5'000}, [&] { return box.runtime->snapshot().totals.rx == 800; }));
+  SteeringConfig away = config.steering;
+  away.workers = {0};
+  ASSERT_TRUE(box.runtime->set_steering(away));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(RingBox::put(box.left, source.next()));
+  ASSERT_TRUE(
+      eventually(milliseconds{5'000}, [&] { return box.runtime->snapshot().totals.rx == 1'000; }));
+  box.stop_and_check();  // after the two seconds that it may take
+  EXPECT_GT(
+      box.runtime->snapshot().totals.drops[static_cast<std::size_t>(DropReason::kWorkerStalled)],
+      200U);
+}
+
+/// Worker 1 receives nothing here: the plan leaves receiving to lcore 0, which is no listed worker.
+TEST(Abandon, OfAWorkerThatReceivesNothingLetsTheModeChange) {
+  HandlerControls controls;
+  Config config;
+  config.steering.workers = {1};
+  RingBox box{config, working_loops(controls)};
+  controls.stall[1] = true;
+  NumberedSource source{box.pool(), 64};
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(RingBox::put(box.left, source.next()));
+  ASSERT_TRUE(
+      eventually(milliseconds{5'000}, [&] { return box.runtime->snapshot().totals.rx == 100; }));
+  SteeringConfig both = config.steering;
+  both.workers = {0, 1};
+  ASSERT_TRUE(box.runtime->set_steering(both));
+  SteeringConfig other = both;
+  other.mode = SteeringMode::kSoftRss;
+  const auto refused = box.runtime->set_steering(other);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("if it is stalled, abandon it"));
+  ASSERT_TRUE(box.runtime->abandon(WorkerId{1}));
+  const auto changed = box.runtime->set_steering(other);
+  EXPECT_TRUE(changed) << changed.error().text();
+  controls.stall[1] = false;
+  box.stop_and_check();
+}
+
 }  // namespace
 }  // namespace mqsteer::test

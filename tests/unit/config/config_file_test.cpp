@@ -122,9 +122,9 @@ TEST(ConfigFile, SwitchesTakeBothPairsOfWords) {
 TEST(ConfigFile, EveryLimitItselfIsAccepted) {
   for (const char* text :
        {"idle_max_sleep_us: 1", "idle_max_sleep_us: 200", "steering: {rss_buckets: 2}",
-        "steering: {rss_buckets: 65536}", "steering: {backlog_slots: 64}",
+        "steering: {rss_buckets: 65536}", "steering: {backlog_slots: 128}",
         "steering: {backlog_slots: 32768}", "steering: {backlog_budget: 64}",
-        "steering: {backlog_budget: 1048576}", "lcores: 0-127"}) {
+        "steering: {backlog_budget: 1048576}", "lcores: 0-126"}) {
     EXPECT_EQ(verdict(two_ports + text + "\n"), "accepted") << text;
   }
 }
@@ -186,7 +186,7 @@ TEST(Options, ErrorsNameTheOptionAndLeaveTheConfigAlone) {
   EXPECT_EQ(apply_option(*loaded, {"--mode", "steering.mode", "rfs"}).error().text(),
             "--mode: 'rfs' is not supported by this version; allowed: none, rps, soft-rss");
   EXPECT_EQ(apply_option(*loaded, {"--lcores", "lcores", "0,0"}).error().text(),
-            "--lcores: 0 is given twice; allowed: auto, or at most 128 CPUs such as 0,2-3");
+            "--lcores: 0 is given twice; allowed: auto, or at most 127 CPUs such as 0,2-3");
   EXPECT_EQ(loaded->config, before);
 }
 

@@ -50,5 +50,10 @@ TEST(DeviceName, AVdevClaimsItsNameAndItsInterface) {
   EXPECT_THAT(claims_of("eth1"), ElementsAre("eth1"));
 }
 
+TEST(Claims, AVdevClaimsTheInterfaceThatItStandsOnOnce) {
+  EXPECT_EQ(claims_of("net_pcap0,rx_iface_in=eth1,tx_iface=eth1"),
+            (std::vector<std::string>{"net_pcap0", "eth1"}));
+}
+
 }  // namespace
 }  // namespace mqsteer

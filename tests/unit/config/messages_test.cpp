@@ -61,7 +61,7 @@ TEST(Messages, WrongKindsOfValue) {
       {"idle_max_sleep_us: [1]\n",
        "4: idle_max_sleep_us: this is a list, one value is wanted" + sleep},
       {"lcores: [0, [1]]\n",
-       "4: lcores: a list within a list, or no value; allowed: auto, or at most 128 CPUs such as "
+       "4: lcores: a list within a list, or no value; allowed: auto, or at most 127 CPUs such as "
        "0,2-3"},
       {"steering: rps\n",
        "4: steering: this is not a section with keys; allowed: mode, workers, weights, hash, "
@@ -156,7 +156,7 @@ TEST(Messages, RangesOfTheNumbers) {
                "4: " + section + "." + key + ": " + value + message};
   };
   const std::string buckets = "; allowed: a power of two 2..65536 buckets";
-  const std::string slots = "; allowed: auto, or a power of two 64..32768 packets";
+  const std::string slots = "; allowed: auto, or a power of two 128..32768 packets";
   const std::string budget = " is out of range; allowed: 64..1048576 packets";
   const std::string blocks = "; allowed: a power of two 65536..67108864 bytes";
   expect_messages({
@@ -182,7 +182,7 @@ TEST(Messages, RangesOfTheNumbers) {
 }
 
 TEST(Messages, Lists) {
-  const std::string cpus = "; allowed: auto, or at most 128 CPUs such as 0,2-3";
+  const std::string cpus = "; allowed: auto, or at most 127 CPUs such as 0,2-3";
   const std::string workers = "; allowed: all, or worker numbers such as 0,2-3";
   const std::string weights = "; allowed: equal, or a weight 1..1000 for each worker such as 3,1";
   expect_messages({

@@ -41,7 +41,7 @@ inline Config unusual() {
                      .tunnels = TunnelKey::kOuter,
                      .rss_buckets = 65536,
                      .rss_bits = RssBits::kAboveNic,
-                     .backlog_slots = 64,
+                     .backlog_slots = 256,
                      .backlog_budget = 1048576,
                      .flow_limit = true};
   config.capture = {.directory = "/var/a b#c",

@@ -61,12 +61,12 @@ TEST(Validate, WeightsMatchTheWorkers) {
   EXPECT_EQ(verdict_on(config), "valid");
 }
 
-TEST(Validate, AutoOnAMachineOfMoreThan128Cpus) {
+TEST(Validate, AutoOnAMachineOfMoreCpusThanLcores) {
   MachineFacts facts;
   for (std::uint16_t cpu = 0; cpu < 200; ++cpu) facts.online_cpus.push_back(cpu);
   facts.usable_cpus = facts.online_cpus;
   EXPECT_EQ(verdict_on(sample(), facts),
-            "lcores: auto means 200 CPUs here; allowed: 1..128, list them such as 0-127");
+            "lcores: auto means 200 CPUs here; allowed: 1..127, list them such as 0-126");
 }
 
 /// A configuration that no file was read for (steering set) is held to the same ranges.

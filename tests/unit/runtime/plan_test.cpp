@@ -111,15 +111,64 @@ TEST(Plan, CountsTheMemoryItTakes) {
   const auto plan = make_plan(input(2));
   EXPECT_GT(plan->pool_bytes, std::size_t{2} * 65'536 * 2'304);
   EXPECT_EQ(plan->total_bytes(), plan->pool_bytes + plan->backlog_bytes + plan->steering_bytes);
-  EXPECT_LT(plan->total_bytes(), memory_bound_bytes(input(2).config, 2));
+  EXPECT_LT(plan->total_bytes(), memory_bound_bytes(input(2).config, 2, {{}, {}}));
 }
 
 TEST(Plan, IsWithinTheBoundForAnyNumberOfLcores) {
   for (const std::uint16_t lcores : std::initializer_list<std::uint16_t>{1, 2, 16, 128}) {
     const auto plan = make_plan(input(lcores));
     ASSERT_TRUE(plan) << plan.error().text();
-    EXPECT_LT(plan->total_bytes(), memory_bound_bytes(input(lcores).config, lcores)) << lcores;
+    EXPECT_LT(plan->total_bytes(), memory_bound_bytes(input(lcores).config, lcores, {{}, {}}))
+        << lcores;
   }
+}
+
+TEST(Plan, IsWithinTheBoundWithManyChannelsAndLargeFrames) {
+  auto in = input(2);
+  for (PortFacts& port : in.ports) {
+    port.min_rx_queues = port.max_rx_queues = 64;
+    port.mtu = 9000;
+    port.data_room_bytes = 9216;
+    port.mbufs_held_per_queue = 6144;
+  }
+  const PortBound bound{.mtu = 9000, .channels = 64};
+  EXPECT_LT(make_plan(in)->total_bytes(), memory_bound_bytes(in.config, 2, {bound, bound}));
+}
+
+TEST(Plan, OneStalledWorkerCannotTakeTheWholeBudget) {
+  const auto plan = make_plan(input(2, {.backlog_budget = 16'384}));
+  EXPECT_EQ(plan->backlog_slots, 8'192U);
+  const auto told = make_plan(input(2, {.backlog_slots = 1'024, .backlog_budget = 512}));
+  EXPECT_THAT(told->notes, ElementsAre(HasSubstr("one stalled worker can take the room of all")));
+}
+
+TEST(Plan, TakesTheSlowestLinkForTheWorstQueueing) {
+  auto in = input(2);
+  in.ports[0].link_mbps = 1'000;
+  in.ports[1].link_mbps = 10'000;
+  const auto plan = make_plan(in);
+  std::swap(in.ports[0].link_mbps, in.ports[1].link_mbps);
+  EXPECT_EQ(make_plan(in)->worst_queueing_us, plan->worst_queueing_us);
+  EXPECT_GT(plan->worst_queueing_us, 20'000U);
+}
+
+TEST(Plan, RefusesABridgeOverADriverThatMergesFragments) {
+  auto in = input(2);
+  in.config.bridges = {{.name = "br0", .ports = {"left", "right"}}};
+  in.ports[1].merges_fragments = true;
+  const auto plan = make_plan(in);
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().text(), HasSubstr("the driver of right merges IPv4 fragments"));
+}
+
+TEST(Plan, RefusesABridgeOfUnequalMtus) {
+  auto in = input(2);
+  in.config.bridges = {{.name = "br0", .ports = {"left", "right"}}};
+  in.ports[0].mtu = 9000;
+  const auto plan = make_plan(in);
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().text(),
+              HasSubstr("bridge br0: left has an MTU of 9000 and right one of 1500"));
 }
 
 struct Refusal {

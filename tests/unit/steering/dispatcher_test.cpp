@@ -243,6 +243,24 @@ TEST(Admission, ControlTrafficHasTheLastSixteenthForItself) {
   EXPECT_EQ(box.send(9, 1, kControlTraffic), 1U) << "now every slot is taken";
 }
 
+TEST(Admission, AFullBacklogPublishesWhatIsStagedSoThatTheWorkerCanMakeRoom) {
+  Box<> box{{.slots = 64}};
+  std::vector<PacketMeta> burst(64);
+  for (PacketMeta& packet : burst) packet.hash = 7;
+  box.dispatcher->dispatch(burst);
+  EXPECT_EQ(box.dispatcher->dropped().size(), 4U) << "60 of 64 slots are for ordinary traffic";
+  EXPECT_EQ(box.backlogs[0]->look(), 60U);
+}
+
+TEST(Admission, AShortBacklogIsPublishedByQuarters) {
+  Box<> box{{.slots = 128}};
+  std::vector<PacketMeta> burst(32);
+  for (PacketMeta& packet : burst) packet.hash = 7;
+  box.dispatcher->dispatch(burst);
+  box.dispatcher->flush(false);
+  EXPECT_EQ(box.backlogs[0]->look(), 32U);
+}
+
 TEST(Admission, RoomComesBackWhenTheWorkerFinishes) {
   Box<> box{{.slots = 64}};
   box.send(7, 60);
