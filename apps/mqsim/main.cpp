@@ -102,6 +102,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app{
       "What would N workers see of a capture file? By mqsteerd's own steering, without it.",
       "mqsim"};
+  app.set_version_flag("-V,--version", "mqsim " MQSTEER_VERSION);
   try {
     parse(app, arguments, argc, argv);
   } catch (const CLI::Success& help) {

@@ -25,7 +25,7 @@ int run(int argc, char** argv) {
   if (!loaded) return failed(loaded.error(), Exit::kUsage);
   if (options.check) {
     std::cout << (options.bridge.empty() ? options.config_path : "--bridge " + options.bridge)
-              << ": ok\n";
+              << ": ok (devices were not looked at)\n";
     return static_cast<int>(Exit::kDone);
   }
   const auto lock = InstanceLock::take(loaded->config.instance);

@@ -2,6 +2,10 @@
 
 #include "config/validate.h"
 
+#include <mqsteer/log.h>
+
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -45,9 +49,22 @@ std::variant<Options, Exit> parse_options(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? Exit::kDone : Exit::kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error) == 0 ? Exit::kDone : Exit::kUsage;
+    log_line(LogLevel::kError, std::string{error.what()} + "; see mqsteerd --help");
+    return Exit::kUsage;
   }
-  if (options.config_path.empty() && options.bridge.empty()) options.config_path = kDefaultFile;
+  if (config->count() != 0 && options.config_path.empty()) {
+    log_line(LogLevel::kError, "--config: an empty name; give a file");
+    return Exit::kUsage;
+  }
+  if (options.config_path.empty() && options.bridge.empty()) {
+    options.config_path = kDefaultFile;
+    if (::access(kDefaultFile, F_OK) != 0) {
+      log_line(LogLevel::kError, std::string{"there is no "} + kDefaultFile +
+                                     "; give a file with --config, or two ports with --bridge A,B");
+      return Exit::kUsage;
+    }
+  }
   return options;
 }
 

@@ -59,6 +59,8 @@ Expected<std::unique_ptr<Source>> Source::open(std::uint32_t flows) {
   auto port = Port::start(std::move(*opened), {.rx_pools = {source->pool_.get()}});
   if (!port) return tl::unexpected(port.error());
   source->port_ = std::make_unique<Port>(std::move(*port));
+  ::unlink(path.c_str());  // infinite_rx has it in memory
+  source->path_.clear();
   return source;
 }
 

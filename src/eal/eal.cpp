@@ -191,7 +191,10 @@ Eal::~Eal() {
   if (!live_) return;
   // What DPDK has to say about its own clean-up concerns nobody.
   const DpdkLogCapture quiet;
+  const std::string directory = rte_eal_get_runtime_dir();
   static_cast<void>(rte_eal_cleanup());
+  std::error_code ignored;  // another process of this prefix may have files there
+  std::filesystem::remove(directory, ignored);
 }
 
 Expected<LcoreTask> Eal::launch(LcoreId lcore, std::function<void()> body) const {

@@ -270,10 +270,17 @@ Expected<void> KernelInterface::Impl::turn_off(const OffloadFault& fault) {
 }
 
 Expected<void> KernelInterface::Impl::settle_offloads(const LinkInfo& link) {
-  if (use.offloads == OffloadPolicy::kIgnore) return {};
   std::vector<OffloadFault> faults;
   find_own_faults(link, faults);
   find_peer_faults(link, faults);
+  if (use.offloads == OffloadPolicy::kIgnore) {
+    for (const OffloadFault& fault : faults) {
+      note(fault.words() + " of " + fault.interface + " " +
+           std::string{fault.offloads.front()->effect} +
+           "; ignored as told; mended by: " + fault.command());
+    }
+    return {};
+  }
   if (faults.empty()) return {};
   if (use.offloads == OffloadPolicy::kFix) {
     for (const OffloadFault& fault : faults) {

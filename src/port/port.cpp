@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace mqsteer {
@@ -22,6 +24,7 @@ constexpr std::array<std::uint8_t, 40> kRssKey{
     0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
     0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
 
+constexpr std::chrono::milliseconds kKernelLetsGo{200};
 constexpr std::uint32_t kHeaderBytes = 14;
 constexpr std::uint32_t kTwoTagsBytes = 8;
 
@@ -232,9 +235,15 @@ Expected<void> Bringup::set_up_queues() {
   const auto numa_node = static_cast<unsigned>(rte_eth_dev_socket_id(id_));
   const DpdkLogCapture capture;
   for (std::uint16_t queue = 0; queue < rx_queues; ++queue) {
-    if (const int code = rte_eth_rx_queue_setup(id_, queue, rx_slots, numa_node, &rx,
-                                                setup_.rx_pools[queue]->raw());
-        code != 0) {
+    int code = -1;
+    // After a kill -9 the kernel takes a moment to let go of an interface's AF_XDP queues.
+    for (int attempt = 0; code != 0 && attempt < (port_.profile->kernel_interface ? 5 : 1);
+         ++attempt) {
+      if (attempt != 0) std::this_thread::sleep_for(kKernelLetsGo);
+      code = rte_eth_rx_queue_setup(id_, queue, rx_slots, numa_node, &rx,
+                                    setup_.rx_pools[queue]->raw());
+    }
+    if (code != 0) {
       return port_fault(port_, code,
                         with_dpdk_reason("setting up RX queue " + std::to_string(queue) + " with " +
                                              std::to_string(rx_slots) + " descriptors",

@@ -13,8 +13,9 @@ constexpr std::chrono::milliseconds kQuiesceLimit{100};
 
 /// Whether going from one to the other changes which bucket a packet falls into.
 bool same_index(const SteeringConfig& a, const SteeringConfig& b) {
-  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels &&
-         a.rss_buckets == b.rss_buckets && a.rss_bits == b.rss_bits;
+  const bool same_table = a.mode != SteeringMode::kSoftRss ||
+                          (a.rss_buckets == b.rss_buckets && a.rss_bits == b.rss_bits);
+  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels && same_table;
 }
 
 }  // namespace
@@ -87,7 +88,8 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
 /// the new table.
 Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
   auto table = make_table(wanted);
-  const std::uint32_t buckets = table->buckets();
+  // Every bucket of a new table is new; mode none has none.
+  const std::uint32_t buckets = wanted.mode == SteeringMode::kNone ? 0 : table->buckets();
   if (auto quiet = quiesce(); !quiet) {
     run_on();
     return tl::unexpected(quiet.error());
