@@ -182,10 +182,10 @@ std::uint32_t PortCapabilities::mbufs_held(std::uint16_t rx_descriptors,
 }
 
 Expected<PortCapabilities> open_port(const PortConfig& config) {
-  const auto kind = device_kind(config.device);
+  const auto kind = port_kind(config.device);
   if (!kind) return of_port(config, kind.error());
-  if (*kind == DeviceKind::kPci) return open_pci(config);
-  if (*kind == DeviceKind::kKernelInterface) {
+  if (*kind == PortKind::kPci) return open_pci(config);
+  if (*kind == PortKind::kKernelInterface) {
     return open_on_interface(config, config.device, std::nullopt);
   }
   VdevText vdev = vdev_text(config.device);

@@ -45,10 +45,10 @@ std::string plug_failure(const std::string& bus, const std::string& name) {
 
 }  // namespace
 
-Expected<DeviceKind> device_kind(std::string_view device) {
-  if (is_pci_address(device)) return DeviceKind::kPci;
-  if (kernel_interface_exists(device)) return DeviceKind::kKernelInterface;
-  if (device.starts_with("net_") || device.starts_with("virtio_user")) return DeviceKind::kVdev;
+Expected<PortKind> port_kind(std::string_view device) {
+  if (is_pci_address(device)) return PortKind::kPci;
+  if (kernel_interface_exists(device)) return PortKind::kKernelInterface;
+  if (device.starts_with("net_") || device.starts_with("virtio_user")) return PortKind::kVdev;
   return fail(std::string{device} +
               ": no kernel interface of that name here, and neither a PCI address "
               "(0000:00:14.0) nor a DPDK virtual device (net_…)");

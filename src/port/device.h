@@ -12,10 +12,10 @@ namespace mqsteer {
 class KernelInterface;
 
 /// What the `device` of a port in the configuration is.
-enum class DeviceKind : std::uint8_t { kPci, kKernelInterface, kVdev };
+enum class PortKind : std::uint8_t { kPci, kKernelInterface, kVdev };
 
 /// By form alone, but that an interface of the machine wins over a vdev of the same name.
-[[nodiscard]] Expected<DeviceKind> device_kind(std::string_view device);
+[[nodiscard]] Expected<PortKind> port_kind(std::string_view device);
 
 /// "net_pcap0,rx_pcap=a.pcap": the name, and the arguments behind the first comma.
 struct VdevText {

@@ -8,18 +8,18 @@
 namespace mqsteer {
 namespace {
 
-TEST(DeviceKind, IsToldByTheFormOfTheName) {
-  EXPECT_EQ(device_kind("0000:00:14.0"), DeviceKind::kPci);
-  EXPECT_EQ(device_kind("0000:af:00.1"), DeviceKind::kPci);
-  EXPECT_EQ(device_kind("lo"), DeviceKind::kKernelInterface);
-  EXPECT_EQ(device_kind("net_ring0"), DeviceKind::kVdev);
-  EXPECT_EQ(device_kind("net_pcap0,rx_pcap=a.pcap"), DeviceKind::kVdev);
-  EXPECT_EQ(device_kind("virtio_user0,path=/dev/vhost-net"), DeviceKind::kVdev);
+TEST(PortKind, IsToldByTheFormOfTheName) {
+  EXPECT_EQ(port_kind("0000:00:14.0"), PortKind::kPci);
+  EXPECT_EQ(port_kind("0000:af:00.1"), PortKind::kPci);
+  EXPECT_EQ(port_kind("lo"), PortKind::kKernelInterface);
+  EXPECT_EQ(port_kind("net_ring0"), PortKind::kVdev);
+  EXPECT_EQ(port_kind("net_pcap0,rx_pcap=a.pcap"), PortKind::kVdev);
+  EXPECT_EQ(port_kind("virtio_user0,path=/dev/vhost-net"), PortKind::kVdev);
 }
 
-TEST(DeviceKind, OfAnUnknownNameIsRefusedWithWhatWasExpected) {
+TEST(PortKind, OfAnUnknownNameIsRefusedWithWhatWasExpected) {
   for (const std::string name : {"eth77", "", "0000:00:14", "0000:00:14.g", "an interface name"}) {
-    const auto kind = device_kind(name);
+    const auto kind = port_kind(name);
     ASSERT_FALSE(kind) << name;
     EXPECT_EQ(kind.error().text(),
               name +
