@@ -239,7 +239,10 @@ std::string plan_show(const Json& answer, const Paint& paint) {
   std::string text = plan_lcores(list(answer, "lcores"), paint) + '\n' + ports.text(paint) + '\n';
   text += "backlog: " + plain(answer.at("backlog_slots")) + " packets between an RX lcore and a " +
           "worker, " + plain(answer.at("backlog_budget")) + " in flight per RX lcore\n";
-  text += "worst queueing time: " + decimal(queueing_us / 1000, 3) + " ms\n";
+  text += "worst queueing time: " + decimal(queueing_us / 1000, 3) + " ms, at " +
+          plain(answer.at("ns_per_packet")) + " ns a packet" +
+          (answer.at("ns_assumed").get<bool>() ? " (assumed: no link speed is known)\n"
+                                               : " (the slowest link's 64-byte frames)\n");
   text += "memory: " + bytes("total_bytes") + " (pools " + bytes("pool_bytes") + ", backlogs " +
           bytes("backlog_bytes") + ", steering " + bytes("steering_bytes") + ")\n";
   for (const Json& note : list(answer, "notes")) text += "note: " + plain(note) + '\n';

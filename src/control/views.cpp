@@ -212,6 +212,8 @@ Json plan_view(const Plan& plan, const SteeringConfig& steering) {
           {"backlog_slots", plan.backlog_slots},
           {"backlog_budget", plan.backlog_budget},
           {"worst_queueing_us", plan.worst_queueing_us},
+          {"ns_per_packet", plan.ns_per_packet},
+          {"ns_assumed", plan.ns_assumed},
           {"pool_bytes", plan.pool_bytes},
           {"backlog_bytes", plan.backlog_bytes},
           {"steering_bytes", plan.steering_bytes},

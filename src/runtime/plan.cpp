@@ -179,15 +179,16 @@ void size_backlogs(Plan& plan, const PlanInput& input) {
 
 /// How long a full backlog takes at the slowest link's packet rate, or at what is assumed where no
 /// port's speed is known.
-std::uint64_t worst_queueing_us(const Plan& plan, const std::vector<PortFacts>& ports) {
-  std::uint64_t slowest_ns = 0;
+void find_worst_queueing(Plan& plan, const std::vector<PortFacts>& ports) {
   for (const PortFacts& port : ports) {
     if (port.link_mbps == 0) continue;
-    slowest_ns =
-        std::max<std::uint64_t>(slowest_ns, 1'000'000'000 / packets_per_second(port.link_mbps));
+    plan.ns_per_packet = std::max<std::uint64_t>(
+        plan.ns_per_packet, 1'000'000'000 / packets_per_second(port.link_mbps));
   }
-  if (slowest_ns == 0) slowest_ns = kAssumedNsPerPacket;
-  return std::min(plan.backlog_slots, plan.backlog_budget) * slowest_ns / 1000;
+  plan.ns_assumed = plan.ns_per_packet == 0;
+  if (plan.ns_assumed) plan.ns_per_packet = kAssumedNsPerPacket;
+  plan.worst_queueing_us =
+      std::min(plan.backlog_slots, plan.backlog_budget) * plan.ns_per_packet / 1000;
 }
 
 /// An mbuf that takes a frame of this MTU whole, with whatever a driver wants beside it.
@@ -220,7 +221,7 @@ Expected<Plan> make_plan(const PlanInput& input) {
   plan.reads_headers = input.reads_headers;
   size_pools(plan, input);
   count_bytes(plan);
-  plan.worst_queueing_us = worst_queueing_us(plan, input.ports);
+  find_worst_queueing(plan, input.ports);
   if (auto checked = check_steering(plan, input.config.steering); !checked) {
     return tl::unexpected(checked.error());
   }

@@ -73,7 +73,9 @@ struct Plan {
   std::size_t pool_bytes = 0;
   std::size_t backlog_bytes = 0;        ///< slots, headers and return rings of all pairs
   std::size_t steering_bytes = 0;       ///< tables of all RX lcores
-  std::uint64_t worst_queueing_us = 0;  ///< a full backlog, at what is assumed per packet
+  std::uint64_t ns_per_packet = 0;      ///< of the slowest link, or assumed
+  bool ns_assumed = false;              ///< no port's link speed is known
+  std::uint64_t worst_queueing_us = 0;  ///< a full backlog at ns_per_packet
   std::vector<std::string> notes;       ///< what the operator should know, one line each
 
   [[nodiscard]] std::size_t rx_lcores() const noexcept;

@@ -71,6 +71,8 @@ class FakeTarget final : public ControlTarget {
     planned.backlog_bytes = std::size_t{3} << 19U;
     planned.steering_bytes = 2048;
     planned.worst_queueing_us = 4096;
+    planned.ns_per_packet = 1000;
+    planned.ns_assumed = true;
     planned.notes = {"right: 1 TX queue(s) for 2 workers: shared under a lock, taken once a burst"};
   }
 

@@ -58,7 +58,7 @@ TEST(TextViews, PlanShowTellsRolesMemoryAndDelay) {
             "right          1          1      1024      1024  shared, under a lock\n"
             "\n"
             "backlog: 4096 packets between an RX lcore and a worker, 65536 in flight per RX lcore\n"
-            "worst queueing time: 4.096 ms\n"
+            "worst queueing time: 4.096 ms, at 1000 ns a packet (assumed: no link speed is known)\n"
             "memory: 301.5 MiB (pools 300.0 MiB, backlogs 1.5 MiB, steering 2.0 KiB)\n"
             "note: right: 1 TX queue(s) for 2 workers: shared under a lock, taken once a burst\n");
 }
