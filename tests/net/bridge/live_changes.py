@@ -21,6 +21,9 @@ def change_while(lab, daemon, *options, seconds=6):
         client = lab.start("a", *iperf.command(*options, seconds=seconds), stdout=file)
     time.sleep(0.5)
     done = refused = 0
+    # From a known state, whatever the run before has left.
+    net.until(lambda: daemon.ctl("steering", "set", "mode=rps", "workers=all", "weights=equal", "rss_buckets=128",
+                                 check=False).returncode == 0, 5, "the first state")
     while client.poll() is None:
         answer = daemon.ctl("steering", "set", *CHANGES[done % len(CHANGES)], check=False)
         # Where the machine is too busy to drain in time, a change is refused whole, by name.
