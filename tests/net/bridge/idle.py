@@ -66,14 +66,14 @@ def first_packet(lab):
 
 
 def body(checks):
-    for mode in ("none", "rps"):
-        with net.Lab("idle") as lab:
-            daemon = net.Daemon(lab, PROGRAMS, "--bridge", "left,right", "--mode", mode).start()
-            net.ping(lab, "a", net.ADDRESS["b"])
-            net.at_rest(daemon)
-            checks.check(f"{mode}, CPU while idle", lambda: burns_little(daemon))
-            checks.check(f"{mode}, first packet after idle", lambda: first_packet(lab))
-            checks.check(f"{mode}, stop", lambda: ends_well(daemon))
+    # rps: the first packet may pass two sleeping lcores, and both are idle all the same.
+    with net.Lab("idle") as lab:
+        daemon = net.Daemon(lab, PROGRAMS, "--bridge", "left,right", "--mode", "rps").start()
+        net.ping(lab, "a", net.ADDRESS["b"])
+        net.at_rest(daemon)
+        checks.check("CPU while idle", lambda: burns_little(daemon))
+        checks.check("first packet after idle", lambda: first_packet(lab))
+        checks.check("stop", lambda: ends_well(daemon))
 
 
 main(body)
