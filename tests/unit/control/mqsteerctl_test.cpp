@@ -31,6 +31,7 @@ TEST(Mqsteerctl, ChangesSteering) {
   const Output set = tool.run("steering set mode=none symmetric=off");
   EXPECT_EQ(set.exit, 0) << set.err;
   EXPECT_THAT(set.out, StartsWith("1024 of 0 buckets changed\n"));
+  const std::lock_guard lock{tool.mutex};
   EXPECT_EQ(tool.target.running.steering.mode, SteeringMode::kNone);
   EXPECT_FALSE(tool.target.running.steering.symmetric);
 }
@@ -46,6 +47,7 @@ TEST(Mqsteerctl, ARefusalIsExit2AndChangesNothing) {
             "a weight 1..1000 for each worker such as 3,1\n");
   EXPECT_EQ(tool.run("worker abandon worker=7").err,
             "mqsteerctl: there is no worker '7'; allowed: 0-1\n");
+  const std::lock_guard lock{tool.mutex};
   EXPECT_EQ(tool.target.running, before);
 }
 
