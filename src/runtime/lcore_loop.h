@@ -124,11 +124,14 @@ class LcoreLoop final : public LcoreRunner {
     const std::size_t count = queue.queue.receive(mbufs);
     if (count == 0) return 0;
     const std::span<PacketMeta> burst{burst_.data(), count};
-    for (std::size_t i = 0; i < count; ++i) start_meta(burst[i], *mbufs[i], queue);
     const bool all_ours = alone_ || table_->shape().mode == SteeringMode::kNone;
     if (all_ours && !H::kReadsFlow) {
-      for (PacketMeta& packet : burst) skim(packet);
+      for (std::size_t i = 0; i < count; ++i) {
+        start_meta(burst[i], *mbufs[i], queue);
+        skim(burst[i]);
+      }
     } else {
+      for (std::size_t i = 0; i < count; ++i) start_meta(burst[i], *mbufs[i], queue);
       table_->hasher().run(burst);
     }
     count_received(queue, burst);
@@ -155,7 +158,8 @@ class LcoreLoop final : public LcoreRunner {
     packet.header_bytes = 0;
   }
 
-  /// All of a packet that matters to a handler where nobody asks for its flow.
+  /// All of a packet that matters where nobody asks for its flow; hash, kind and offsets stay as
+  /// they are in burst_.
   void skim(PacketMeta& packet) const noexcept {
     const rte_mbuf& mbuf = *packet.mbuf;
     if (__builtin_expect(mbuf.data_len < kEtherHeaderBytes, 0)) {
@@ -166,9 +170,6 @@ class LcoreLoop final : public LcoreRunner {
     const bool pause = bytes[12] == 0x88 && bytes[13] == 0x08;
     packet.length = static_cast<std::uint16_t>(std::min<std::uint32_t>(mbuf.pkt_len, UINT16_MAX));
     packet.flags = static_cast<std::uint8_t>(packet.flags | (pause ? kPauseFrame : 0));
-    packet.kind = PacketKind::kL2;
-    packet.hash = 0;
-    packet.l3 = packet.l4 = 0;
   }
 
   /// Mode none, or no other worker: every packet is ours and nothing waits, so the ring is passed
