@@ -83,7 +83,8 @@ constexpr NicProfile ixgbe_row(std::string_view parts, std::span<const PciId> id
   row.max_mtu = 9702;     // MAXFRS 9,728 with FCS, header and two tags
   row.source =
       "DPDK 22.11 drivers/net/ixgbe: ixgbe_dev_stats_get sets oerrors to 0; "
-      "ixgbe_reta_size_get; ixgbe_rxtx_vec_*.c; facts on quirks";
+      "ixgbe_reta_size_get; ixgbe_rxtx_vec_*.c; facts on quirks; "
+      "ixgbe_dev_tx_descriptor_status rounds up to the RS threshold, so time tells departure";
   return row;
 }
 
@@ -110,10 +111,12 @@ constexpr NicProfile igb_row(std::string_view parts, std::span<const PciId> ids,
   row.rss_types = kIntelRssTypes;
   row.sets_rss_hash = true;
   row.tx_errors = TxErrors::kTakenLost;  // excessive and late collisions
+  row.tx_departure = TxDeparture::kStatus;
   row.max_mtu = 9702;
   row.source =
       "DPDK 22.11 drivers/net/e1000/igb_ethdev.c: eth_igb_infos_get (queues), "
-      "eth_igb_stats_get (oerrors = ecol + latecol)";
+      "eth_igb_stats_get (oerrors = ecol + latecol); igb_rxtx.c: eth_igb_xmit_pkts asks for the "
+      "status of every frame, eth_igb_tx_descriptor_status reads it";
   return row;
 }
 
@@ -125,6 +128,7 @@ constexpr NicProfile virtual_row(std::string_view driver, std::string_view parts
   row.max_rx_queues = queues;
   row.max_tx_queues = queues;
   row.is_virtual = true;
+  row.tx_departure = TxDeparture::kAtOnce;
   row.rings_hold_mbufs = false;
   row.counts_rx_missed = false;
   return row;
@@ -242,6 +246,7 @@ constexpr NicProfile virtio_user_row() {
   NicProfile row = virtual_row("net_virtio_user", "a vhost backend or the kernel's vhost-net", 8);
   row.copies = true;
   row.rings_hold_mbufs = true;
+  row.tx_departure = TxDeparture::kTime;  // the backend reads each ring when it likes
   row.source = "DPDK 22.11 drivers/net/virtio/virtio_ethdev.c: virtio_update_stats has no oerrors";
   return row;
 }

@@ -15,6 +15,13 @@ enum class TxErrors : std::uint8_t {
   kTakenLost,  ///< frames that tx_burst took and that were then lost
 };
 
+/// What shows that a frame given to tx_burst has left its TX queue (design: "TX guard").
+enum class TxDeparture : std::uint8_t {
+  kTime,    ///< only time: as long as a full ring takes at the link's rate
+  kStatus,  ///< the descriptor's status, exact for each frame
+  kAtOnce,  ///< tx_burst itself copies it out or hands it over, in order
+};
+
 struct PciId {
   std::uint16_t vendor = 0;
   std::uint16_t device = 0;
@@ -39,6 +46,7 @@ struct NicProfile {
   bool reta_only_after_start = false;        ///< an RETA update before start is lost or refused
 
   TxErrors tx_errors = TxErrors::kNothing;
+  TxDeparture tx_departure = TxDeparture::kTime;
   bool rx_counters_exact = true;      ///< ipackets counts what rx_burst gave us, to the packet
   bool counts_rx_missed = true;       ///< losses before rx_burst show in imissed
   bool single_segment_tx = false;     ///< a frame of several mbufs would go out broken

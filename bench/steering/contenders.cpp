@@ -22,6 +22,7 @@ class FoldHeaders {
  public:
   static constexpr bool kReadsHeaders = true;
   static constexpr bool kReadsFlow = true;
+  static constexpr bool kHandsOver = false;
   explicit FoldHeaders(std::uint64_t* sum) : sum_{sum} {}
   void run(PacketBurst burst, Outbox& outbox, TscCycles) noexcept {
     std::uint64_t sum = 0;
@@ -42,6 +43,7 @@ class FoldPacket {
  public:
   static constexpr bool kReadsHeaders = false;
   static constexpr bool kReadsFlow = true;  // a full dissection is part of what is measured
+  static constexpr bool kHandsOver = false;
   explicit FoldPacket(std::uint64_t* sum) : sum_{sum} {}
   void run(PacketBurst burst, Outbox& outbox, TscCycles) noexcept {
     std::uint64_t sum = 0;

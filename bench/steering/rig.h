@@ -158,13 +158,18 @@ class Rig {
       if (!from) continue;
       if (other == index) {
         parts.own_source = sources.size();
+        parts.source = static_cast<std::uint8_t>(sources.size());
       } else {
         parts.to_us.push_back(&from->backlog);
         parts.to_us_from.push_back(sources.size());
       }
       sources.push_back({shape_.lcores[other].pool, other == index ? nullptr : &from->returns});
     }
-    state.outbox = std::make_unique<Outbox>(out_ports_of(index), sources, state.worker);
+    state.outbox = std::make_unique<Outbox>(
+        Outbox::Config{.ports_by_id = out_ports_of(index),
+                       .sources = sources,
+                       .worker = WorkerId{static_cast<std::uint16_t>(index)}},
+        state.worker);
     parts.outbox = state.outbox.get();
     parts.worker_counters = &state.worker;
     parts.commands = &commands_;

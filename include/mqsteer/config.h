@@ -8,11 +8,15 @@
 
 namespace mqsteer {
 
-enum class SteeringMode : std::uint8_t { kNone, kRps, kSoftRss };
+enum class SteeringMode : std::uint8_t { kNone, kRps, kSoftRss, kRfs };
 enum class IdlePolicy : std::uint8_t { kPoll, kAdaptive };
 enum class Hugepages : std::uint8_t { kAuto, kOff };
 enum class OffloadPolicy : std::uint8_t { kCheck, kFix, kIgnore };
 enum class TunnelKey : std::uint8_t { kInner, kOuter };
+enum class Fragments : std::uint8_t {
+  kKey,    ///< by addresses and protocol
+  kTrack,  ///< with their flow, learnt from the first fragment
+};
 enum class CaptureFormat : std::uint8_t { kPcapng, kPcap };
 enum class RssBits : std::uint8_t {
   kAuto,      ///< hardware with one RX queue, above_nic with several
@@ -44,12 +48,28 @@ struct SteeringConfig {
   std::vector<std::uint32_t> weights = {};  ///< one a listed worker, 1..1000; empty: equal
   bool symmetric = true;
   TunnelKey tunnels = TunnelKey::kInner;
+  Fragments fragments = Fragments::kKey;
   std::uint32_t rss_buckets = 128;  ///< power of two, 2..65536
   RssBits rss_bits = RssBits::kAuto;
+  bool balance = true;              ///< soft-rss: move buckets from busy workers to others
+  std::uint32_t rfs_flows = 65536;  ///< flows that rfs remembers the consumer of
+  bool tx_guard = false;     ///< a flow moves when its packets have left the old worker's TX queue
+  bool order_check = false;  ///< verify the order of every flow at TX
   std::optional<std::uint32_t> backlog_slots = {};  ///< power of two; none: 2 ms of the port's link
   std::uint32_t backlog_budget = 65536;             ///< packets in flight per RX lcore
   bool flow_limit = false;
   friend bool operator==(const SteeringConfig&, const SteeringConfig&) = default;
+};
+
+/// A port at which mqsteer itself answers TCP (the rr handler). In no bridge; one a box.
+struct RrConfig {
+  std::string port = {};  ///< a port's name; empty: none
+  std::string ipv4 = {};  ///< the address it answers for; one of the two at least
+  std::string ipv6 = {};
+  std::uint16_t tcp_port = 7;
+  std::uint32_t connections = 65536;  ///< that one worker can own
+  std::uint32_t work_ns = 0;          ///< extra work for every request, for measuring
+  friend bool operator==(const RrConfig&, const RrConfig&) = default;
 };
 
 /// What a capture will write. Read and checked; this version captures nothing yet.
@@ -77,6 +97,7 @@ struct Config {
   std::vector<PortConfig> ports = {};
   std::vector<BridgeConfig> bridges = {};  ///< a port of none is a sink: received and consumed
   SteeringConfig steering;
+  RrConfig rr;
   CaptureConfig capture;
   friend bool operator==(const Config&, const Config&) = default;
 };

@@ -53,7 +53,8 @@ struct PacketMeta {
   std::uint8_t l3 = 0;     ///< offset of the keyed IP header in bytes; 0: none, or beyond 255
   std::uint8_t l4 = 0;     ///< offset of the keyed L4 header in bytes; 0: none, or beyond 255
   std::uint8_t header_bytes = 0;  ///< valid bytes in the packet's HeaderLine, at most 64
-  std::uint8_t reserved = 0;
+  std::uint8_t source = 0;  ///< whose pool the mbuf is of: the number of its RX lcore among the RX
+                            ///< lcores, which is the outbox's source at every worker
 };
 static_assert(sizeof(PacketMeta) == 24, "eight slots are three cache lines");
 

@@ -16,10 +16,11 @@
 namespace mqsteer {
 
 /// The packets between one RX lcore (the producer) and one worker (the consumer): an SPSC ring of
-/// metadata slots with two free-running 64-bit counters.
+/// metadata slots with free-running 64-bit counters.
 ///
 ///   tail  packets assigned, staged ones too       written by the producer, at assign()
 ///   head  packets finished                        written by the consumer, at finish()
+///   left  packets that have left their TX queue   written by the consumer, at leave(); behind head
 ///
 /// A packet is *staged* from assign() to publish(); only then the consumer sees it. Only the
 /// producer fills the ring and it checks room() first, so what is staged always fits.
@@ -46,6 +47,7 @@ class Backlog {
     published_.value.store(shape.first, std::memory_order_relaxed);
     head_.value.store(shape.first, std::memory_order_relaxed);
     abandoned_.value.store(shape.first, std::memory_order_relaxed);
+    left_.value.store(shape.first, std::memory_order_relaxed);
   }
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
@@ -75,9 +77,13 @@ class Backlog {
   /// Everything before this position is no longer outstanding as far as steering goes: finished, or
   /// given up with an abandoned worker.
   [[nodiscard]] std::uint64_t drained_to() const noexcept {
-    const std::uint64_t head = head_.value.load(std::memory_order_acquire);
-    const std::uint64_t given_up = abandoned_.value.load(std::memory_order_relaxed);
-    return static_cast<std::int64_t>(head - given_up) >= 0 ? head : given_up;
+    return or_given_up(head_.value.load(std::memory_order_acquire));
+  }
+
+  /// Like drained_to(), for packets that have also left the worker's TX queue (TX guard). Pairs
+  /// with the release in leave().
+  [[nodiscard]] std::uint64_t left_to() const noexcept {
+    return or_given_up(left_.value.load(std::memory_order_acquire));
   }
 
   /// Stages a packet; the mbuf belongs to the consumer from publish() on. Needs room() >= 1.
@@ -140,6 +146,13 @@ class Backlog {
     }
   }
 
+  /// Everything before `position`, a head of some time ago, has left its TX queue for certain.
+  void leave(std::uint64_t position) noexcept {
+    if (left_.value.load(std::memory_order_relaxed) != position) {
+      left_.value.store(position, std::memory_order_release);
+    }
+  }
+
   /// Both ends, in_place only: packets that were handled without going through the ring. It is
   /// empty.
   void pass_by(std::size_t packets) noexcept {
@@ -169,6 +182,11 @@ class Backlog {
   }
 
  private:
+  [[nodiscard]] std::uint64_t or_given_up(std::uint64_t position) const noexcept {
+    const std::uint64_t given_up = abandoned_.value.load(std::memory_order_relaxed);
+    return static_cast<std::int64_t>(position - given_up) >= 0 ? position : given_up;
+  }
+
   /// Past the cache, like the header line beside it. A plain store waits for the line to come from
   /// the worker's cache, and every streaming store behind it waits too: together 91-105 TSC cycles
   /// a packet between two CPUs that share no cache, against 20-24 with both streamed (AMD EPYC
@@ -204,6 +222,7 @@ class Backlog {
   Shared published_;  ///< written by the producer
   Shared head_;       ///< written by the consumer
   Shared abandoned_;  ///< written by the producer, rarely
+  Shared left_;       ///< written by the consumer, where the TX guard is on
 };
 
 }  // namespace mqsteer

@@ -57,6 +57,7 @@ std::vector<ConfigChange> changes_between(const Config& from, const Config& to) 
   compare_list("ports", from.ports, to.ports, changes);
   compare_list("bridge", from.bridges, to.bridges, changes);
   compare("steering.", from.steering, to.steering, changes);
+  compare("rr.", from.rr, to.rr, changes);
   compare("capture.", from.capture, to.capture, changes);
   return changes;
 }

@@ -111,6 +111,9 @@ class Reader {
     if (node.key == schema::kSteering.name) {
       return empty ? Done{} : read_section(node, node.key, config.steering);
     }
+    if (node.key == schema::kRr.name) {
+      return empty ? Done{} : read_section(node, node.key, config.rr);
+    }
     if (node.key == schema::kCapture.name) {
       return empty ? Done{} : read_section(node, node.key, config.capture);
     }
@@ -185,7 +188,7 @@ class Reader {
 Names top_level_names() {
   Names names = names_of<Config>();
   for (const Section* section :
-       {&schema::kPorts, &schema::kBridge, &schema::kSteering, &schema::kCapture}) {
+       {&schema::kPorts, &schema::kBridge, &schema::kSteering, &schema::kRr, &schema::kCapture}) {
     names.push_back(section->name);
   }
   return names;

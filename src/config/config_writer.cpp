@@ -103,6 +103,7 @@ std::string write(const Config& config, bool comments) {
   writer.list(schema::kPorts, config.ports);
   writer.list(schema::kBridge, config.bridges);
   writer.section(schema::kSteering, config.steering);
+  writer.section(schema::kRr, config.rr);
   writer.section(schema::kCapture, config.capture);
   return writer.take();
 }

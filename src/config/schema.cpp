@@ -3,6 +3,8 @@
 #include "config/device_name.h"
 #include "config/schema_values.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -104,6 +106,24 @@ std::string flaw_of_filter(std::string_view text) {
   return text.size() <= 65535 ? "" : "the filter is longer than 65535 characters";
 }
 
+std::string flaw_of_no_name(std::string_view text) {
+  return text.empty() ? "" : flaw_of_name(text);
+}
+
+std::string flaw_of_address(int family, std::string_view text, std::string_view what) {
+  in6_addr address{};
+  const bool good = text.empty() || ::inet_pton(family, std::string{text}.c_str(), &address) == 1;
+  return good ? "" : in_quotes(text) + " is not an " + std::string{what} + " address";
+}
+
+std::string flaw_of_ipv4(std::string_view text) {
+  return flaw_of_address(AF_INET, text, "IPv4");
+}
+
+std::string flaw_of_ipv6(std::string_view text) {
+  return flaw_of_address(AF_INET6, text, "IPv6");
+}
+
 constexpr std::string_view kNameForm = "1..31 of the characters a-z A-Z 0-9 _ . -";
 constexpr Rule kNameRule{.form = kNameForm, .flaw = flaw_of_name};
 
@@ -181,10 +201,12 @@ template <>
 const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
   using S = SteeringConfig;
   static const std::vector<Key<S>> table = {
-      row<&S::mode>("mode", {},
-                    {"none: each lcore handles what it receives; rps: by software hash; soft-rss: "
-                     "by a NIC's hash and indirection table, in software.",
-                     true}),
+      row<&S::mode>(
+          "mode", {},
+          {"none: each lcore handles what it receives; rps: by software hash; soft-rss: "
+           "by a NIC's hash and indirection table, in software; rfs: to the worker where the flow "
+           "is consumed.",
+           true}),
       row<&S::workers>(
           "workers", {.max = 127, .word = "all", .form = "worker numbers such as 0,2-3"},
           {"The workers that get flows, counted from 0 in the order of lcores.", true}),
@@ -199,8 +221,10 @@ const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
       row<&S::tunnels>(
           "tunnels", {},
           {"Steer GRE, IPIP, VXLAN, Geneve and GTP-U by what is inside or outside.", true}),
-      fixed_row<S>("fragments", "key",
-                   "key: the fragments of a datagram go by its addresses and protocol."),
+      row<&S::fragments>("fragments", {},
+                         {"key: the fragments of a datagram go by its addresses and protocol; "
+                          "track: with the other packets of their flow.",
+                          true}),
       row<&S::rss_buckets>("rss_buckets",
                            {.min = 2, .max = 65536, .power_of_two = true, .unit = "buckets"},
                            {"Size of soft-rss's indirection table.", true}),
@@ -208,7 +232,19 @@ const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
                         {"Bits of the hash that soft-rss takes. hardware: the low ones; above_nic: "
                          "those above the NIC's own; auto: hardware with one RX queue.",
                          true}),
-      fixed_row<S>("rfs_flows", "65536", "Flows that mode rfs remembers; there is no rfs yet."),
+      row<&S::balance>("balance", {.on_off = true},
+                       {"Under soft-rss, move buckets from busy workers to others.", true}),
+      row<&S::rfs_flows>("rfs_flows", {.min = 1024, .max = 16777216, .unit = "flows"},
+                         {"Flows that mode rfs remembers; 16 bytes each, and 32 more at each "
+                          "receiving lcore."}),
+      row<&S::tx_guard>("tx_guard", {.on_off = true},
+                        {"A flow moves to another worker only when its packets have left the old "
+                         "one's TX queue, so that two TX queues cannot reorder it.",
+                         true}),
+      row<&S::order_check>("order_check", {.on_off = true},
+                           {"Verify the order of every flow at TX and count what is out of order; "
+                            "for tests, it costs tens of cycles a packet.",
+                            true}),
       row<&S::backlog_slots>(
           "backlog_slots",
           {.min = 128, .max = 32768, .power_of_two = true, .word = "auto", .unit = "packets"},
@@ -219,6 +255,25 @@ const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>() {
           {"Packets that one receiving lcore may have in flight over all workers."}),
       row<&S::flow_limit>("flow_limit", {.on_off = true},
                           {"Drop an elephant's packets first once a backlog is half full.", true}),
+  };
+  return table;
+}
+
+template <>
+const std::vector<Key<RrConfig>>& keys<RrConfig>() {
+  using S = RrConfig;
+  static const std::vector<Key<S>> table = {
+      row<&S::port>("port", {.form = "the name of a port, \"\" for none", .flaw = flaw_of_no_name},
+                    {"The port that answers; it is in no bridge."}),
+      row<&S::ipv4>("ipv4", {.form = "an IPv4 address, \"\" for none", .flaw = flaw_of_ipv4},
+                    {"The address it answers for: ARP, ICMP echo, TCP."}),
+      row<&S::ipv6>("ipv6", {.form = "an IPv6 address, \"\" for none", .flaw = flaw_of_ipv6},
+                    {"The same for IPv6: neighbour solicitations, ICMPv6 echo, TCP."}),
+      row<&S::tcp_port>("tcp_port", {.min = 1, .max = 65535}, {"The TCP port that echoes."}),
+      row<&S::connections>("connections", {.min = 16, .max = 4194304, .unit = "connections"},
+                           {"The most connections that one worker can have."}),
+      row<&S::work_ns>("work_ns", {.max = 1000000, .unit = "ns"},
+                       {"Extra work for each request, for measuring."}),
   };
   return table;
 }

@@ -67,6 +67,8 @@ const std::vector<Key<BridgeConfig>>& keys<BridgeConfig>();
 template <>
 const std::vector<Key<SteeringConfig>>& keys<SteeringConfig>();
 template <>
+const std::vector<Key<RrConfig>>& keys<RrConfig>();
+template <>
 const std::vector<Key<CaptureConfig>>& keys<CaptureConfig>();
 
 inline constexpr std::size_t kMaxPorts = 32;  // DPDK's RTE_MAX_ETHPORTS
@@ -84,6 +86,11 @@ inline constexpr Section kBridge{
     "steered and consumed (sink).",
     true};
 inline constexpr Section kSteering{"steering", "Which worker gets which flow.", false};
+inline constexpr Section kRr{
+    "rr",
+    "A port at which mqsteer itself answers TCP: it echoes what clients send, to measure TCP_RR "
+    "with. An endpoint for benchmarks, not a TCP stack.",
+    false};
 inline constexpr Section kCapture{
     "capture", "Capture files, one sequence per RX queue. Not enabled in this version.", false};
 
@@ -102,6 +109,7 @@ void for_each_key(C& config, Visit&& visit) {
     section("bridge[" + std::to_string(i) + "].", config.bridges[i]);
   }
   section("steering.", config.steering);
+  section("rr.", config.rr);
   section("capture.", config.capture);
 }
 

@@ -96,6 +96,25 @@ class Validator {
     return {};
   }
 
+  [[nodiscard]] Done rr() const {
+    const RrConfig& rr = config_.rr;
+    if (rr.port.empty()) return {};
+    std::vector<std::string_view> known;
+    for (const PortConfig& port : config_.ports) known.push_back(port.name);
+    if (std::ranges::find(known, rr.port) == known.end()) {
+      return refuse("rr.port", in_quotes(rr.port) + " is not a port; allowed: " + join(known));
+    }
+    if (rr.ipv4.empty() && rr.ipv6.empty()) {
+      return refuse("rr.ipv4", "port " + rr.port +
+                                   " has no address to answer for; allowed: an IPv4 address, or "
+                                   "rr.ipv6, or both");
+    }
+    if (config_.bridges.empty()) return {};
+    return refuse("rr.port", "a box answers or bridges, and there is bridge " +
+                                 config_.bridges.front().name +
+                                 " too; allowed: no bridge beside rr.port");
+  }
+
   /// lcores: how many there will be; 0: not known yet
   [[nodiscard]] Done workers(std::size_t lcores) const {
     const auto& workers = config_.steering.workers;
@@ -183,6 +202,7 @@ Expected<void> validate(const Config& config, const KeyOrigins& origins) {
   return check.values()
       .and_then([&] { return check.ports(); })
       .and_then([&] { return check.bridges(); })
+      .and_then([&] { return check.rr(); })
       .and_then([&] { return check.workers(config.lcores.size()); });
 }
 

@@ -114,6 +114,9 @@ Expected<OffloadPolicy> parse_offloads(std::string_view text) {
 Expected<TunnelKey> parse_tunnels(std::string_view text) {
   return parse_word<TunnelKey>(text);
 }
+Expected<Fragments> parse_fragments(std::string_view text) {
+  return parse_word<Fragments>(text);
+}
 Expected<RssBits> parse_rss_bits(std::string_view text) {
   return parse_word<RssBits>(text);
 }

@@ -26,8 +26,8 @@ using WordsView = std::span<const std::string_view>;
 template <>
 struct EnumWords<SteeringMode> {
   static constexpr std::string_view kWhat = "a steering mode";
-  static constexpr std::array<std::string_view, 3> kWords = {"none", "rps", "soft-rss"};
-  static constexpr std::array<std::string_view, 1> kLater = {"rfs"};
+  static constexpr std::array<std::string_view, 4> kWords = {"none", "rps", "soft-rss", "rfs"};
+  static constexpr std::array<std::string_view, 0> kLater = {};
 };
 
 template <>
@@ -55,6 +55,13 @@ template <>
 struct EnumWords<TunnelKey> {
   static constexpr std::string_view kWhat = "a tunnel setting";
   static constexpr std::array<std::string_view, 2> kWords = {"inner", "outer"};
+  static constexpr std::array<std::string_view, 0> kLater = {};
+};
+
+template <>
+struct EnumWords<Fragments> {
+  static constexpr std::string_view kWhat = "a treatment of fragments";
+  static constexpr std::array<std::string_view, 2> kWords = {"key", "track"};
   static constexpr std::array<std::string_view, 0> kLater = {};
 };
 
@@ -112,6 +119,7 @@ template <NamedEnum E>
 [[nodiscard]] Expected<Hugepages> parse_hugepages(std::string_view text);
 [[nodiscard]] Expected<OffloadPolicy> parse_offloads(std::string_view text);
 [[nodiscard]] Expected<TunnelKey> parse_tunnels(std::string_view text);
+[[nodiscard]] Expected<Fragments> parse_fragments(std::string_view text);
 [[nodiscard]] Expected<RssBits> parse_rss_bits(std::string_view text);
 [[nodiscard]] Expected<CaptureFormat> parse_capture_format(std::string_view text);
 

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 1> kAll = {"all"};
 constexpr std::array<std::string_view, 1> kEqual = {"equal"};
 
 constexpr std::array kSteeringKeys = {
-    KeySpec{"mode", "none|rps|soft-rss", "how a flow finds its worker",
+    KeySpec{"mode", "none|rps|soft-rss|rfs", "how a flow finds its worker",
             EnumWords<SteeringMode>::kWords},
     KeySpec{"workers", "all|0,2-3", "the workers that get flows", kAll},
     KeySpec{"weights", "equal|3,1", "their shares, one a worker, 1..1000", kEqual},

@@ -124,7 +124,7 @@ std::uint32_t weight_of(const SteeringConfig& steering, const WorkerFigures& wor
 
 std::uint32_t buckets_of(const SteeringConfig& steering) {
   if (steering.mode == SteeringMode::kNone) return 0;
-  return steering.mode == SteeringMode::kRps ? 1U << kRpsBucketBits : steering.rss_buckets;
+  return steering.mode == SteeringMode::kSoftRss ? steering.rss_buckets : 1U << kRpsBucketBits;
 }
 
 }  // namespace
@@ -235,7 +235,8 @@ Json steering_view(const Config& config, const Snapshot& snapshot) {
                        {"packets", worker.packets},
                        {"share", rounded_share(part_of(worker.packets, packets))}});
   }
-  constexpr std::array<std::string_view, 3> kFunctions = {"none", "fast", "toeplitz"};
+  constexpr std::array<std::string_view, 4> kFunctions = {"none", "fast", "toeplitz", "fast"};
+  static_assert(kFunctions.size() == EnumWords<SteeringMode>::kWords.size());
   return {{"mode", name_of(steering.mode)},
           {"hash", "software"},
           {"hash_function", kFunctions[static_cast<std::size_t>(steering.mode)]},

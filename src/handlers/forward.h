@@ -18,6 +18,7 @@ class Forward {
  public:
   static constexpr bool kReadsHeaders = false;
   static constexpr bool kReadsFlow = false;
+  static constexpr bool kHandsOver = false;
 
   /// The peer of a port that is in no bridge: what it receives is used up.
   static constexpr PortId kNoPeer{0xffff};

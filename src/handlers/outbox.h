@@ -1,8 +1,11 @@
 #pragma once
 
 #include "backlog/aligned_array.h"
+#include "backlog/hand_over_ring.h"
 #include "backlog/return_ring.h"
 #include "port/port.h"
+#include "steering/order_check.h"
+#include "steering/steering_table.h"
 
 #include <mqsteer/counter.h>
 #include <mqsteer/id.h>
@@ -27,6 +30,9 @@ struct alignas(kCacheLine) WorkerCounters {
   Counter tx;            ///< accepted by tx_burst; the port's own output errors are still in it
   Counter consumed;      ///< used up by the handler
   Counter pause_frames;  ///< consumed because a pause frame is never bridged
+  Counter handed_over;   ///< to the workers where their flows are consumed; not out of the box
+  Counter taken_over;    ///< from other workers
+  OrderCounters order;   ///< of what was given to tx_burst, where order_check is on
   DropCounters drops;
 };
 
@@ -41,23 +47,39 @@ class Outbox {
     rte_spinlock_t* lock = nullptr;         ///< set where the queue is shared; taken once a burst
     const std::atomic<bool>* up = nullptr;  ///< link state; outlives the outbox
     std::uint32_t max_frame_bytes = 1518;
-    bool single_segment = false;  ///< the driver sends only the first segment
+    bool single_segment = false;    ///< the driver sends only the first segment
+    bool checksums_in_nic = false;  ///< IPv4, TCP and UDP checksums are computed on request
+    std::uint64_t sent = 0;         ///< frames that tx_burst took from this worker
   };
   /// An RX lcore whose packets this worker gets.
   struct Source {
     rte_mempool* pool = nullptr;
     ReturnRing* returns = nullptr;  ///< nullptr: the worker's own lcore; straight into the pool
   };
+  struct Config {
+    std::vector<Port> ports_by_id;  ///< those not used are never named by a handler
+    std::vector<Source> sources;    ///< by the number of the RX lcore among the RX lcores
+    WorkerId worker;
+    std::vector<HandOverRing*> hand_over;  ///< by worker, nullptr to itself; empty: never used
+    rte_mempool* pool = nullptr;           ///< of mbufs that the handler makes
+  };
   static constexpr std::size_t kTxBurst = 64;
 
-  Outbox(std::vector<Port> ports_by_id, const std::vector<Source>& sources,
-         WorkerCounters& counters)
-      : ports_{std::move(ports_by_id)},
-        sources_{sources.size()},
+  Outbox(Config config, WorkerCounters& counters)
+      : ports_{std::move(config.ports_by_id)},
+        sources_{config.sources.size()},
         waiting_(ports_.size()),
-        counters_{counters} {
-    for (std::size_t i = 0; i < sources.size(); ++i) sources_[i].source = sources[i];
+        worker_{config.worker},
+        hand_over_{std::move(config.hand_over)},
+        pool_{config.pool},
+        counters_{counters},
+        owner_{config.worker} {
+    for (std::size_t i = 0; i < config.sources.size(); ++i) {
+      sources_[i].source = config.sources[i];
+    }
   }
+
+  [[nodiscard]] WorkerId worker() const noexcept { return worker_; }
 
   /// Gives packets to a port; they are the outbox's from here, also where they must be dropped.
   void transmit(PortId port, std::span<const PacketMeta> packets) noexcept {
@@ -94,6 +116,53 @@ class Outbox {
     give_back({&packet, 1});
   }
 
+  /// Gives a packet to the worker where its flow is consumed, in the order of the calls. Where it
+  /// has no room left for it, the packet is dropped. Needs another worker than this one.
+  void hand_over(WorkerId to, const PacketMeta& packet) noexcept {
+    if (!hand_over_[to.value()]->put(packet)) {
+      drop(packet, DropReason::kAppBacklogFull);
+      return;
+    }
+    counters_.handed_over.add(1);
+    handed_over_ = true;
+  }
+
+  // --- packets that the handler makes ---------------------------------------------------------
+
+  /// A fresh mbuf without data, the handler's until transmit_made() or free_made(). nullptr: there
+  /// is none, and the packet that was to be made is counted as made and dropped (nomem).
+  [[nodiscard]] rte_mbuf* allocate() noexcept {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
+    if (mbuf == nullptr) {
+      counters_.originated.add(1);
+      counters_.drops.add(DropReason::kNomem, 1);
+    }
+    return mbuf;
+  }
+  void transmit_made(PortId port, rte_mbuf* mbuf) noexcept {
+    counters_.originated.add(1);
+    PacketMeta packet{.mbuf = mbuf};
+    packet.length = static_cast<std::uint16_t>(std::min<std::uint32_t>(mbuf->pkt_len, UINT16_MAX));
+    transmit(port, packet);
+  }
+  static void free_made(rte_mbuf* mbuf) noexcept { rte_pktmbuf_free(mbuf); }
+  [[nodiscard]] bool checksums_in_nic(PortId port) const noexcept {
+    return ports_[port.value()].checksums_in_nic;
+  }
+
+  // --- where flows are consumed ---------------------------------------------------------------
+
+  /// This worker consumes the flow: under rfs its packets come here from now on. hash: as steered
+  void record_flow(std::uint32_t hash) noexcept {
+    if (rfs_ != nullptr) rfs_->record(hash, worker_);
+  }
+  /// Where the next new flow is to be consumed: the live workers in turn; this one under none.
+  [[nodiscard]] WorkerId next_owner() noexcept {
+    if (table_ == nullptr || table_->shape().mode == SteeringMode::kNone) return worker_;
+    owner_ = table_->live_after(owner_);
+    return owner_;
+  }
+
   void count_pause_frames(std::size_t packets) noexcept { counters_.pause_frames.add(packets); }
 
   // --- the lcore loop's side -----------------------------------------------------------------
@@ -101,8 +170,20 @@ class Outbox {
   /// The packets to come are from this source.
   void begin(std::size_t source) noexcept { source_ = source; }
 
-  /// Everything that waits leaves: to the ports, to the pools.
+  void steer_by(const SteeringTable* table) noexcept {
+    table_ = table;
+    rfs_ = table != nullptr ? table->rfs() : nullptr;
+  }
+  /// nullptr: order is not checked. The check outlives its use here.
+  void check_order(OrderCheck* check) noexcept { order_check_ = check; }
+  /// Where the frames that tx_burst took for a port are counted; as long as this outbox.
+  [[nodiscard]] const std::uint64_t* sent_to(PortId port) const noexcept {
+    return &ports_[port.value()].sent;
+  }
+
+  /// Everything that waits leaves: to the ports, to other workers, to the pools.
   void flush() noexcept {
+    if (handed_over_) publish_handed_over();
     for (std::size_t port = 0; port < waiting_.size(); ++port) {
       if (waiting_[port].count != 0) send(port);
     }
@@ -140,6 +221,13 @@ class Outbox {
     source.count = count;
   }
 
+  [[gnu::noinline]] void publish_handed_over() noexcept {
+    for (HandOverRing* ring : hand_over_) {
+      if (ring != nullptr) ring->publish();
+    }
+    handed_over_ = false;
+  }
+
   /// What the return ring does not take goes into the pool from here: dearer, but never stuck.
   static void send_back(ReturningSource& from) noexcept {
     std::span<rte_mbuf*> mbufs{from.mbufs.data(), from.count};
@@ -161,10 +249,12 @@ class Outbox {
       free_dropped(mbufs, DropReason::kDevReady);
       return;
     }
+    if (__builtin_expect(order_check_ != nullptr, 0)) order_check_->check(mbufs, counters_.order);
     if (port.lock != nullptr) rte_spinlock_lock(port.lock);
     const std::size_t sent = port.queue.send(mbufs);
     if (port.lock != nullptr) rte_spinlock_unlock(port.lock);
     counters_.tx.add(sent);
+    port.sent += sent;
     if (sent != mbufs.size()) free_dropped(mbufs.subspan(sent), DropReason::kTxRingFull);
   }
 
@@ -173,11 +263,19 @@ class Outbox {
     rte_pktmbuf_free_bulk(mbufs.data(), static_cast<unsigned>(mbufs.size()));
   }
 
-  std::vector<Port> ports_;  ///< by PortId; those not used are never named by a handler
+  std::vector<Port> ports_;
   std::vector<ReturningSource> sources_;
   std::vector<Waiting> waiting_;
   std::size_t source_ = 0;
+  WorkerId worker_;
+  std::vector<HandOverRing*> hand_over_;
+  bool handed_over_ = false;  ///< something is staged in hand_over_
+  rte_mempool* pool_;
   WorkerCounters& counters_;
+  OrderCheck* order_check_ = nullptr;
+  const SteeringTable* table_ = nullptr;
+  RfsTable* rfs_ = nullptr;  ///< the table's; nullptr but under rfs
+  WorkerId owner_;           ///< whose turn it was
 };
 
 }  // namespace mqsteer

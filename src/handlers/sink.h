@@ -11,6 +11,7 @@ class Sink {
  public:
   static constexpr bool kReadsHeaders = false;
   static constexpr bool kReadsFlow = false;
+  static constexpr bool kHandsOver = false;
 
   void run(PacketBurst burst, Outbox& outbox, TscCycles /*now*/) noexcept {
     outbox.consume(burst.packets);

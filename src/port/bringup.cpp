@@ -139,6 +139,13 @@ Expected<void> Bringup::configure() {
   });
   // Only where needed: scattered receive is slower.
   conf_.rxmode.offloads = whole_frames_fit ? 0 : rx_offloads();
+  if (setup_.checksums) {
+    constexpr std::uint64_t kTx =
+        RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+    checksums = (info_.tx_offload_capa & kTx) == kTx;
+    if (checksums) conf_.txmode.offloads |= kTx;
+    conf_.rxmode.offloads |= info_.rx_offload_capa & RTE_ETH_RX_OFFLOAD_CHECKSUM;
+  }
   if (rx_queues > 1 && port_.rss_types != 0) {
     for (std::size_t i = 0; i < key_.size(); ++i) key_[i] = kRssKey[i % kRssKey.size()];
     conf_.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;

@@ -23,6 +23,7 @@ class Bringup {
   std::uint16_t rx_queues = 0;
   std::uint16_t tx_queues = 0;
   std::uint16_t mtu = 0;
+  bool checksums = false;  ///< TX checksums are computed on request
 
  private:
   Expected<void> check();

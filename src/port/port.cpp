@@ -45,6 +45,7 @@ Expected<void> Port::configure(const PortSetup& setup) {
   rx_queues_ = bringup.rx_queues;
   tx_queues_ = bringup.tx_queues;
   mtu_ = bringup.mtu;
+  checksums_ = bringup.checksums;
   return done;
 }
 
@@ -76,6 +77,7 @@ Port::Port(Port&& other) noexcept
       rx_queues_{other.rx_queues_},
       tx_queues_{other.tx_queues_},
       mtu_{other.mtu_},
+      checksums_{other.checksums_},
       live_{std::exchange(other.live_, false)},
       started_{other.started_},
       xdp_sockets_{std::move(other.xdp_sockets_)},
@@ -88,6 +90,7 @@ Port& Port::operator=(Port&& other) noexcept {
   std::swap(rx_queues_, other.rx_queues_);
   std::swap(tx_queues_, other.tx_queues_);
   std::swap(mtu_, other.mtu_);
+  std::swap(checksums_, other.checksums_);
   std::swap(live_, other.live_);
   std::swap(started_, other.started_);
   std::swap(xdp_sockets_, other.xdp_sockets_);

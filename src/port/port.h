@@ -79,6 +79,7 @@ struct PortSetup {
   std::uint16_t tx_descriptors = 1024;
   std::vector<Mempool*> rx_pools;    ///< one an RX queue; they outlive the Port
   std::optional<std::uint16_t> mtu;  ///< bytes of L3; none: as it is
+  bool checksums = false;            ///< let the NIC check and compute them, as far as it can
 };
 
 /// Since the start of the port. Never decreasing.
@@ -172,6 +173,8 @@ class Port {
   [[nodiscard]] std::uint32_t max_frame_bytes() const noexcept;
   /// Whether a frame of several mbufs must not be sent.
   [[nodiscard]] bool single_segment_tx() const noexcept;
+  /// Whether IPv4, TCP and UDP checksums are computed on request (PortSetup::checksums).
+  [[nodiscard]] bool checksums_in_nic() const noexcept { return checksums_; }
   /// What was cut down or found, one line each.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
 
@@ -185,6 +188,7 @@ class Port {
   std::uint16_t rx_queues_ = 0;
   std::uint16_t tx_queues_ = 0;
   std::uint16_t mtu_ = 0;
+  bool checksums_ = false;
   bool live_ = false;                        ///< the device is ours to close
   bool started_ = false;                     ///< its counters mean something
   std::unique_ptr<XdpSockets> xdp_sockets_;  ///< of net_af_xdp only

@@ -7,6 +7,7 @@
 #include "port/port.h"
 #include "runtime/idle.h"
 #include "runtime/lcore_state.h"
+#include "runtime/tx_guard.h"
 #include "steering/dispatcher.h"
 
 #include <mqsteer/counter.h>
@@ -32,7 +33,12 @@ struct PolledQueue {
   Rx queue;
   PortId port;
   QueueId id;
-  Counter* packets = nullptr;  ///< handed to us by the receive; written by the lcore
+  std::uint16_t stream = 0;  ///< its number among all RX queues of the box
+  /// By queue, where the peer names its consumers by the queue it sends on (vhost, memif): the
+  /// worker that transmits on the queue of this number; kNoWorker: no source of rfs.
+  std::uint16_t consumer = 0xffff;
+  std::uint64_t order_number = 0;  ///< of the latest packet, while order is checked
+  Counter* packets = nullptr;      ///< handed to us by the receive; written by the lcore
   Counter* bytes = nullptr;
 };
 
@@ -49,6 +55,10 @@ struct LcoreParts {
   std::vector<Backlog*> to_us;            ///< from other RX lcores
   std::vector<std::size_t> to_us_from;    ///< the outbox source of each of them
   std::optional<std::size_t> own_source;  ///< the outbox source of our own packets
+  std::uint8_t source = 0;                ///< the same as our packets carry it
+  unsigned current_bits = SteeringTable::kMaxBits;  ///< Dispatcher::Config
+  std::vector<HandOverRing*> taken_over;            ///< from the other workers
+  TxGuard tx_guard;
   Outbox* outbox = nullptr;
   WorkerCounters* worker_counters = nullptr;
   const Commands* commands = nullptr;
@@ -70,6 +80,15 @@ class LcoreRunner {
 
   /// The RX side's counters towards a worker; nullptr without RX queues. thread: any
   [[nodiscard]] virtual const PairCounters* towards(WorkerId worker) const noexcept = 0;
+
+  /// Where a bucket of the table in use is on this RX lcore, as Dispatcher::position(). Needs RX
+  /// queues. thread: any
+  struct Position {
+    std::uint16_t worker = 0xffff;
+    bool drained = true;
+    bool held = false;
+  };
+  [[nodiscard]] virtual Position position(std::uint32_t current_bucket) const noexcept = 0;
 };
 
 /// The loop of one lcore: RX, steering and handling, each where it has that role.
@@ -81,10 +100,11 @@ class LcoreLoop final : public LcoreRunner {
     if (!parts_.queues.empty()) {
       const auto self = parts_.own_source ? parts_.worker : Dispatcher<rule>::kNoWorker;
       alone_ = parts_.own_source.has_value() && parts_.to_workers.size() == 1;
-      dispatcher_.emplace(
-          typename Dispatcher<rule>::Config{
-              .backlogs = parts_.to_workers, .self = self, .budget = parts_.budget},
-          memory);
+      dispatcher_.emplace(typename Dispatcher<rule>::Config{.backlogs = parts_.to_workers,
+                                                            .self = self,
+                                                            .budget = parts_.budget,
+                                                            .current_bits = parts_.current_bits},
+                          memory);
     }
   }
 
@@ -98,6 +118,7 @@ class LcoreLoop final : public LcoreRunner {
       }
       if (dispatcher_) work += settle();
       work += drain_backlogs();
+      if (tx_guard_) parts_.tx_guard.run(now_);
       housekeeping(work != 0);
       if (work == 0) {
         if (dispatcher_) dispatcher_->flush(true);  // nothing waits while we rest
@@ -112,6 +133,11 @@ class LcoreLoop final : public LcoreRunner {
   [[nodiscard]] const PairCounters* towards(WorkerId worker) const noexcept override {
     return dispatcher_ ? &dispatcher_->counters(worker) : nullptr;
   }
+  [[nodiscard]] Position position(std::uint32_t current_bucket) const noexcept override {
+    const auto at = dispatcher_->position(current_bucket);
+    const bool held = at.worker == Dispatcher<rule>::kHeld;
+    return {held ? Dispatcher<rule>::kNoWorker : at.worker, at.drained, held};
+  }
 
  private:
   static constexpr std::uint64_t kFlushHz = 50'000;        ///< staged packets wait at most 20 us
@@ -125,7 +151,7 @@ class LcoreLoop final : public LcoreRunner {
     if (count == 0) return 0;
     const std::span<PacketMeta> burst{burst_.data(), count};
     const bool all_ours = alone_ || table_->shape().mode == SteeringMode::kNone;
-    if (all_ours && !H::kReadsFlow) {
+    if (all_ours && !H::kReadsFlow && order_check_ == nullptr) {
       for (std::size_t i = 0; i < count; ++i) {
         start_meta(burst[i], *mbufs[i], queue);
         skim(burst[i]);
@@ -135,10 +161,14 @@ class LcoreLoop final : public LcoreRunner {
       table_->hasher().run(burst);
     }
     count_received(queue, burst);
+    if (__builtin_expect(order_check_ != nullptr, 0)) {
+      order_check_->stamp(burst, queue.stream, queue.order_number);
+    }
     if (all_ours) {
       run_to_completion(burst);
       return count;
     }
+    if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(burst, WorkerId{queue.consumer});
     dispatcher_->dispatch(burst);
     free_dropped();
     dispatcher_->flush(count < kMaxBurst);
@@ -156,6 +186,15 @@ class LcoreLoop final : public LcoreRunner {
                             mbuf.pool == parts_.pool && rte_mbuf_refcnt_read(&mbuf) == 1;
     packet.flags = recyclable ? kRecyclable : mbuf.nb_segs > 1 ? kSegmented : 0;
     packet.header_bytes = 0;
+    packet.source = parts_.source;
+  }
+
+  /// The reverse path: the queue on which an endpoint sent a flow names the worker that it wants to
+  /// get the flow from.
+  void learn(std::span<const PacketMeta> burst, WorkerId consumer) const noexcept {
+    RfsTable* rfs = table_->rfs();
+    if (rfs == nullptr) return;
+    for (const PacketMeta& packet : burst) rfs->record(packet.hash, consumer);
   }
 
   /// All of a packet that matters where nobody asks for its flow; hash, kind and offsets stay as
@@ -175,6 +214,7 @@ class LcoreLoop final : public LcoreRunner {
   /// Mode none, or no other worker: every packet is ours and nothing waits, so the ring is passed
   /// by.
   void run_to_completion(std::span<const PacketMeta> burst) noexcept {
+    take_over();
     parts_.worker_counters->packets.add(burst.size());
     parts_.outbox->begin(*parts_.own_source);
     std::array<HeaderLine, H::kReadsHeaders ? kMaxBurst : 0> headers;
@@ -243,24 +283,62 @@ class LcoreLoop final : public LcoreRunner {
     if (!parts_.own_source) return;
     Backlog& own = *parts_.to_workers[parts_.worker];
     own.publish();
+    if (own.look() != 0) take_over();
     if (handle(own, *parts_.own_source, own.look()) == 0) return;
     parts_.outbox->flush();
     own.finish();
     dispatcher_->settle_in_place();
   }
 
-  /// A burst from each RX lcore; what was made of it leaves before its head is published.
+  /// A burst from each RX lcore; what was made of it leaves before its head is published. What
+  /// other workers hand over comes between the look at the backlogs and their packets: a flow that
+  /// moves here meanwhile comes behind what was handed over of it.
   std::size_t drain_backlogs() noexcept {
+    for (std::size_t i = 0; i < parts_.to_us.size(); ++i) waiting_[i] = parts_.to_us[i]->look();
     std::size_t work = 0;
+    const std::size_t taken_over = take_over();
     for (std::size_t i = 0; i < parts_.to_us.size(); ++i) {
-      const std::uint64_t waiting = parts_.to_us[i]->look();
-      if (waiting == 0) continue;
-      work += handle(*parts_.to_us[i], parts_.to_us_from[i], std::min(waiting, kMostAtOnce));
+      if (waiting_[i] == 0) continue;
+      work += handle(*parts_.to_us[i], parts_.to_us_from[i], std::min(waiting_[i], kMostAtOnce));
     }
-    if (work == 0) return 0;
+    if (work == 0) return taken_over;
     parts_.outbox->flush();
     for (Backlog* backlog : parts_.to_us) backlog->finish();
+    return work + taken_over;
+  }
+
+  /// All that other workers have handed over, before anything else is handled.
+  std::size_t take_over() noexcept {
+    std::size_t work = 0;
+    if constexpr (H::kHandsOver) {
+      for (HandOverRing* ring : parts_.taken_over) {
+        const std::uint64_t count = ring->look();
+        if (count == 0) continue;
+        for (std::uint64_t left = count; left != 0;) {
+          const auto packets = ring->take(std::min<std::uint64_t>(left, kMaxBurst));
+          handle_handed_over(packets);
+          left -= packets.size();
+        }
+        parts_.outbox->flush();
+        ring->finish();
+        work += count;
+      }
+    }
     return work;
+  }
+
+  /// In runs of one RX lcore each, since their mbufs go back to it.
+  void handle_handed_over(std::span<const PacketMeta> packets) noexcept {
+    parts_.worker_counters->taken_over.add(packets.size());
+    while (!packets.empty()) {
+      std::size_t run = 1;
+      while (run < packets.size() && packets[run].source == packets[0].source) ++run;
+      parts_.outbox->begin(packets[0].source);
+      if constexpr (H::kHandsOver) {
+        handler_.run_handed_over({packets.first(run)}, *parts_.outbox, now_);
+      }
+      packets = packets.subspan(run);
+    }
   }
 
   std::size_t handle(Backlog& backlog, std::size_t source, std::uint64_t count) noexcept {
@@ -315,18 +393,32 @@ class LcoreLoop final : public LcoreRunner {
     receiving_ = stage_ == Commands::Stage::kRun;
     idle_.configure(commands.idle.load(std::memory_order_relaxed),
                     commands.idle_max_sleep_us.load(std::memory_order_relaxed));
+    take_table(commands);
+    for (std::uint16_t worker = 0; worker < kMaxWorkers; ++worker) {
+      if (commands.abandoned[worker].load(std::memory_order_relaxed) != abandoned_[worker]) {
+        parts_.tx_guard.give_up(worker);
+      }
+    }
     if (dispatcher_) take_steering_commands(commands);
     parts_.report->quiet.store(false, std::memory_order_relaxed);
     parts_.report->obeyed.store(sequence, std::memory_order_release);
   }
 
+  /// What every lcore follows, whether it receives or not.
+  void take_table(const Commands& commands) noexcept {
+    tx_guard_ = H::kHandsOver || commands.tx_guard.load(std::memory_order_relaxed);
+    order_check_ = commands.order_check.load(std::memory_order_relaxed);
+    if (parts_.outbox != nullptr) parts_.outbox->check_order(order_check_);
+    const SteeringTable* table = commands.table.load(std::memory_order_relaxed);
+    if (!receiving_ || table == table_) return;
+    table_ = table;
+    if (parts_.outbox != nullptr) parts_.outbox->steer_by(table);
+    if (dispatcher_) dispatcher_->adopt(*table);
+  }
+
   void take_steering_commands(const Commands& commands) noexcept {
     dispatcher_->set_flow_limit(commands.flow_limit.load(std::memory_order_relaxed));
-    const SteeringTable* table = commands.table.load(std::memory_order_relaxed);
-    if (receiving_ && table != table_) {
-      table_ = table;
-      dispatcher_->adopt(*table);
-    }
+    dispatcher_->set_tx_guard(tx_guard_);
     const auto workers = static_cast<std::uint16_t>(parts_.to_workers.size());
     for (std::uint16_t worker = 0; worker < workers; ++worker) {
       const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_acquire);
@@ -353,6 +445,9 @@ class LcoreLoop final : public LcoreRunner {
   std::array<PacketMeta, kMaxBurst> burst_;
   std::optional<Dispatcher<rule>> dispatcher_;
   const SteeringTable* table_ = nullptr;
+  OrderCheck* order_check_ = nullptr;  ///< off
+  bool tx_guard_ = false;
+  std::array<std::uint64_t, kMaxWorkers> waiting_{};
   bool alone_ = false;  ///< no other worker to steer to, now or ever
   Idle idle_;
   TscCycles now_;

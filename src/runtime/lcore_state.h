@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backlog/aligned_array.h"
+#include "steering/order_check.h"
 #include "steering/steering_table.h"
 
 #include <mqsteer/config.h>
@@ -27,6 +28,8 @@ struct Commands {
   std::atomic<Stage> stage{Stage::kRun};
   std::atomic<const SteeringTable*> table{nullptr};  ///< taken over when a quiesce ends
   std::atomic<bool> flow_limit{false};
+  std::atomic<bool> tx_guard{false};
+  std::atomic<OrderCheck*> order_check{nullptr};  ///< nullptr: off; once made it stays
   std::atomic<IdlePolicy> idle{IdlePolicy::kAdaptive};
   std::atomic<std::uint32_t> idle_max_sleep_us{100};
   /// By worker: raised (release) each time the worker is abandoned.

@@ -121,21 +121,45 @@ void size_pools(Plan& plan, const PlanInput& input) {
           std::max(lcore.data_room_bytes, input.ports[queue.port].data_room_bytes);
     }
     mbufs += kReturnSlots * (workers - 1);
+    mbufs += plan.hand_over_slots * workers * (workers - 1);
     lcore.pool_mbufs = mbufs;
     plan.pool_bytes += mempool_bytes(
         {.mbufs = mbufs, .data_room_bytes = lcore.data_room_bytes, .cache = kPoolCache});
   }
 }
 
-void count_bytes(Plan& plan) {
+/// Rings between all workers, as long as their mbufs together stay within bounds: any of them may
+/// be full of one RX lcore's.
+void size_hand_over(Plan& plan, const PlanInput& input) {
+  constexpr std::uint32_t kMostPackets = 65536;
+  constexpr std::uint32_t kMostSlots = 4096;
+  constexpr std::uint32_t kLeastSlots = 64;
+  const auto workers = static_cast<std::uint32_t>(input.lcores.size());
+  if (!input.hands_over || workers < 2) return;
+  plan.hand_over_slots =
+      std::clamp(std::bit_floor(kMostPackets / (workers * (workers - 1))), kLeastSlots, kMostSlots);
+}
+
+void count_bytes(Plan& plan, const PlanInput& input) {
   const std::size_t slot = sizeof(PacketMeta) + (plan.reads_headers ? sizeof(HeaderLine) : 0);
   const std::size_t remote = plan.backlog_slots * slot + kReturnSlots * sizeof(void*);
   const std::size_t own = kInPlaceSlots * slot;
   const std::size_t rx = plan.rx_lcores();
-  plan.backlog_bytes = rx * ((plan.lcores.size() - 1) * remote + own);
-  plan.steering_bytes =
-      rx * ((sizeof(std::uint64_t) << SteeringTable::kMaxBits) + sizeof(HoldFifo) +
-            plan.lcores.size() * (sizeof(FlowLimit) + sizeof(PairCounters)));
+  const std::size_t workers = plan.lcores.size();
+  plan.backlog_bytes = rx * ((workers - 1) * remote + own) +
+                       workers * (workers - 1) * plan.hand_over_slots * sizeof(PacketMeta);
+  const std::uint32_t flows = input.config.steering.rfs_flows;
+  plan.current_bits =
+      std::max(SteeringTable::kMaxBits,
+               SteeringTable::current_bits(
+                   {.mode = SteeringMode::kRfs, .bits = kRpsBucketBits, .rfs_flows = flows}));
+  plan.rfs_bytes = RfsTable::bytes(flows);
+  const std::size_t per_rx = (sizeof(std::uint64_t) << plan.current_bits) +
+                             (sizeof(std::uint32_t) << SteeringTable::kMaxBits) + sizeof(HoldFifo) +
+                             workers * (sizeof(FlowLimit) + sizeof(PairCounters));
+  // Twice: a change of the hash makes a new table while the old one is still in use.
+  plan.steering_bytes = rx * per_rx + 2 * plan.rfs_bytes;
+  plan.handler_bytes = workers * input.handler_bytes;
 }
 
 /// What a bridge's two ports must not be.
@@ -219,8 +243,9 @@ Expected<Plan> make_plan(const PlanInput& input) {
   assign_queues(plan, rx_lcores);
   size_backlogs(plan, input);
   plan.reads_headers = input.reads_headers;
+  size_hand_over(plan, input);
   size_pools(plan, input);
-  count_bytes(plan);
+  count_bytes(plan, input);
   find_worst_queueing(plan, input.ports);
   if (auto checked = check_steering(plan, input.config.steering); !checked) {
     return tl::unexpected(checked.error());
@@ -256,12 +281,12 @@ Expected<void> check_steering(const Plan& plan, const SteeringConfig& steering) 
       return fail("steering.mode: none runs every packet on its RX lcore, but RX lcore " +
                   std::to_string(lcore.lcore.value()) + " is worker " +
                   std::to_string(lcore.worker.value()) +
-                  ", which steering.workers leaves out; add it, or use rps or soft-rss");
+                  ", which steering.workers leaves out; add it, or use rps, soft-rss or rfs");
     }
     return {};
   }
   const std::uint32_t buckets =
-      steering.mode == SteeringMode::kRps ? 1U << kRpsBucketBits : steering.rss_buckets;
+      steering.mode == SteeringMode::kSoftRss ? steering.rss_buckets : 1U << kRpsBucketBits;
   const auto desired = spread(buckets, workers, steering.weights);
   for (const WorkerId worker : workers) {
     if (std::find(desired.begin(), desired.end(), worker) != desired.end()) continue;
@@ -273,8 +298,9 @@ Expected<void> check_steering(const Plan& plan, const SteeringConfig& steering) 
 }
 
 std::size_t memory_bound_bytes(const Config& config, std::size_t lcores,
-                               const std::vector<PortBound>& bounds) {
-  PlanInput input{.config = config};
+                               const std::vector<PortBound>& bounds, const HandlerNeeds& handler) {
+  PlanInput input{
+      .config = config, .hands_over = handler.hands_over, .handler_bytes = handler.bytes};
   input.config.bridges.clear();
   input.config.steering.backlog_slots = config.steering.backlog_slots.value_or(kMaxAutoSlots);
   input.config.steering.workers.clear();

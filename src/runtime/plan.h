@@ -71,8 +71,12 @@ struct Plan {
   bool reads_headers = false;  ///< backlogs keep the packets' first 64 bytes
   std::uint32_t backlog_budget = 0;
   std::size_t pool_bytes = 0;
-  std::size_t backlog_bytes = 0;        ///< slots, headers and return rings of all pairs
-  std::size_t steering_bytes = 0;       ///< tables of all RX lcores
+  std::size_t backlog_bytes = 0;        ///< slots, headers, return and hand-over rings
+  std::size_t steering_bytes = 0;       ///< tables of all RX lcores, and rfs's table of flows
+  std::size_t rfs_bytes = 0;            ///< of those, rfs's table of flows
+  unsigned current_bits = 16;           ///< log2 of the buckets that an RX lcore keeps
+  std::uint32_t hand_over_slots = 0;    ///< of each ring between two workers; 0: none
+  std::size_t handler_bytes = 0;        ///< what the handlers keep, such as connections
   std::uint64_t ns_per_packet = 0;      ///< of the slowest link, or assumed
   bool ns_assumed = false;              ///< no port's link speed is known
   std::uint64_t worst_queueing_us = 0;  ///< a full backlog at ns_per_packet
@@ -80,15 +84,23 @@ struct Plan {
 
   [[nodiscard]] std::size_t rx_lcores() const noexcept;
   [[nodiscard]] std::size_t total_bytes() const noexcept {
-    return pool_bytes + backlog_bytes + steering_bytes;
+    return pool_bytes + backlog_bytes + steering_bytes + handler_bytes;
   }
 };
 
 struct PlanInput {
   Config config;
-  std::vector<LcoreId> lcores;   ///< not empty; at most kMaxWorkers
-  std::vector<PortFacts> ports;  ///< in the configuration's order
-  bool reads_headers = false;    ///< the handler's kReadsHeaders
+  std::vector<LcoreId> lcores;    ///< not empty; at most kMaxWorkers
+  std::vector<PortFacts> ports;   ///< in the configuration's order
+  bool reads_headers = false;     ///< the handler's kReadsHeaders
+  bool hands_over = false;        ///< the handler's kHandsOver
+  std::size_t handler_bytes = 0;  ///< what the handler of one worker keeps, in DPDK's memory
+};
+
+/// What a handler needs of the plan.
+struct HandlerNeeds {
+  bool hands_over = false;
+  std::size_t bytes = 0;  ///< a worker
 };
 
 /// A pure function: the same input gives the same plan, on any machine.
@@ -113,6 +125,7 @@ struct PortBound {
 ///
 /// bounds: in the order of the configuration's ports
 [[nodiscard]] std::size_t memory_bound_bytes(const Config& config, std::size_t lcores,
-                                             const std::vector<PortBound>& bounds);
+                                             const std::vector<PortBound>& bounds,
+                                             const HandlerNeeds& handler = {});
 
 }  // namespace mqsteer

@@ -64,6 +64,18 @@ std::chrono::microseconds Runtime::time_to_empty_tx_rings() const {
 
 /// The lcores have left: what a stalled or overloaded worker never finished is counted as its.
 void Runtime::drop_leftovers() {
+  for (const auto& from : lcores_) {
+    for (std::size_t to = 0; to < from->hand_over.size(); ++to) {
+      HandOverRing* ring = from->hand_over[to].get();
+      while (ring != nullptr && ring->look() != 0) {
+        const auto packets = ring->take(ring->look());
+        for (const PacketMeta& packet : packets) rte_pktmbuf_free(packet.mbuf);
+        lcores_[to]->worker.taken_over.add(packets.size());
+        lcores_[to]->worker.drops.add(DropReason::kWorkerStalled, packets.size());
+        ring->finish();
+      }
+    }
+  }
   const std::size_t workers = plan_.lcores.size();
   for (std::size_t at = 0; at < pairs_.size(); ++at) {
     if (!pairs_[at]) continue;
@@ -150,6 +162,13 @@ void Runtime::add_figures(const Lcore& lcore, WorkerFigures& figures) const {
   figures.tx = lcore.worker.tx.read();
   figures.consumed = lcore.worker.consumed.read();
   figures.pause_frames = lcore.worker.pause_frames.read();
+  figures.originated = lcore.worker.originated.read();
+  figures.handed_over = lcore.worker.handed_over.read();
+  figures.taken_over = lcore.worker.taken_over.read();
+  figures.order_checked = lcore.worker.order.checked.read();
+  figures.reordered = lcore.worker.order.reordered.read();
+  figures.order_unjudged = lcore.worker.order.unjudged.read();
+  if (handler_figures_) figures.handler = handler_figures_(figures.worker);
   figures.turns = lcore.report.turns.read();
   figures.busy_cycles = lcore.report.busy_cycles.read();
   figures.idle_cycles = lcore.report.idle_cycles.read();
@@ -170,6 +189,7 @@ void Runtime::add_figures(const Lcore& lcore, WorkerFigures& figures) const {
     const PairCounters* pair = lcores_[rx]->loop->towards(figures.worker);
     figures.moves += pair->moves.read();
     figures.moves_held += pair->moves_held.read();
+    figures.wrong_worker += pair->wrong_worker.read();
     for (std::size_t r = 0; r < kDropReasons; ++r) {
       figures.drops[r] += pair->drops.read(static_cast<DropReason>(r));
     }
@@ -188,6 +208,9 @@ TotalFigures Runtime::totals_of(const Snapshot& snapshot) const {
     totals.originated += lcores_[i]->worker.originated.read();
     totals.copies += lcores_[i]->worker.copies.read();
     totals.in_flight += worker.backlog + lcores_[i]->report.held.load(std::memory_order_relaxed);
+    for (const auto& ring : lcores_[i]->hand_over) {
+      if (ring != nullptr) totals.in_flight += ring->waiting();
+    }
     for (std::size_t r = 0; r < kDropReasons; ++r) totals.drops[r] += worker.drops[r];
   }
   for (const PortFigures& port : snapshot.ports) {

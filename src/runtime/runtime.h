@@ -3,6 +3,7 @@
 #include "eal/eal.h"
 #include "eal/mempool.h"
 #include "port/port.h"
+#include "runtime/flow_explanation.h"
 #include "runtime/lcore_loop.h"
 #include "runtime/plan.h"
 #include "runtime/rte_memory.h"
@@ -35,6 +36,9 @@ template <Handler H, DrainRule rule = DrainRule::kOn>
   };
 }
 
+/// What a worker's handler counts; called by the control thread while the worker runs.
+using HandlerFigures = std::function<std::vector<NamedFigure>(WorkerId)>;
+
 /// What a plan needs to know of an opened port.
 [[nodiscard]] PortFacts facts_of(const PortCapabilities& port, const PortConfig& config);
 
@@ -53,6 +57,8 @@ class Runtime {
     Plan plan;
     std::vector<PortCapabilities> ports;  ///< opened, in the configuration's order
     LoopFactory loops;
+    HandlerFigures figures = {};
+    bool checksums = false;  ///< PortSetup::checksums, for all ports
   };
   static Expected<std::unique_ptr<Runtime>> start(Setup setup);
 
@@ -81,6 +87,14 @@ class Runtime {
   [[nodiscard]] Expected<void> abandon(WorkerId worker);
   /// Takes an abandoned worker in again.
   [[nodiscard]] Expected<void> restore(WorkerId worker);
+
+  /// Under rfs: the operator's word on where a flow goes, above its consumers'. Pins outlive a
+  /// change of mode and come back with rfs.
+  [[nodiscard]] Expected<void> pin(const FlowTuple& flow, WorkerId worker);
+  [[nodiscard]] Expected<void> unpin(const FlowTuple& flow);
+  [[nodiscard]] const std::vector<FlowPin>& pins() const noexcept { return pins_; }
+  [[nodiscard]] FlowExplanation explain(const FlowTuple& flow) const;
+  [[nodiscard]] RfsFigures rfs_figures() const;
 
   [[nodiscard]] Snapshot snapshot();
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
@@ -112,6 +126,14 @@ class Runtime {
   Expected<void> quiesce();
   Expected<std::uint32_t> swap_table(const SteeringConfig& wanted);
   [[nodiscard]] std::unique_ptr<SteeringTable> make_table(const SteeringConfig& steering) const;
+  /// Puts the listed workers' shares into a table. returns: buckets that changed
+  std::uint32_t share_out(SteeringTable& table, const SteeringConfig& steering) const;
+  void pin_again(SteeringTable& table) const;
+  Expected<void> set_order_check(bool on);
+  [[nodiscard]] std::uint16_t consumer_of(const PlannedQueue& queue) const;
+  [[nodiscard]] std::vector<HandOverRing*> rings_from(std::size_t worker) const;
+  [[nodiscard]] std::vector<HandOverRing*> rings_to(std::size_t worker) const;
+  [[nodiscard]] TxGuard make_tx_guard(std::size_t index) const;
   [[nodiscard]] Expected<SteeringConfig> without_abandoned(SteeringConfig steering) const;
   void issue();
   void run_on();
@@ -134,10 +156,14 @@ class Runtime {
   std::vector<std::unique_ptr<Port>> ports_;
   std::vector<std::unique_ptr<std::atomic<bool>>> links_;  ///< by port; workers read them
   std::unique_ptr<TxLocks> tx_locks_;
-  std::vector<std::unique_ptr<SteeringTable>> tables_;  ///< the last one is in use
-  std::unique_ptr<Commands> commands_;
   std::vector<std::unique_ptr<RteMemory>> memories_;  ///< by lcore, on its node; holds what follows
-  std::vector<std::unique_ptr<Pair>> pairs_;          ///< [RX lcore][worker]; nullptr: no RX lcore
+  std::vector<std::unique_ptr<SteeringTable>> tables_;  ///< the last one is in use
+  std::vector<FlowPin> pins_;
+  std::unique_ptr<OrderCheck> order_check_;  ///< made when first asked for
+  HandlerFigures handler_figures_;
+  bool checksums_;
+  std::unique_ptr<Commands> commands_;
+  std::vector<std::unique_ptr<Pair>> pairs_;  ///< [RX lcore][worker]; nullptr: no RX lcore
   std::vector<std::unique_ptr<Lcore>> lcores_;
   std::vector<LcoreTask> tasks_;
   std::vector<bool> abandoned_;  ///< by worker

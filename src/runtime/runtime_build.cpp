@@ -45,12 +45,95 @@ std::vector<PortId> peers_of(const Config& config, const std::vector<PortCapabil
   return peers;
 }
 
+namespace {
+
+/// The number of an RX queue among all of the box.
+std::uint16_t stream_of(const Plan& plan, const PlannedQueue& queue) {
+  std::uint32_t before = 0;
+  for (std::size_t port = 0; port < queue.port; ++port) before += plan.ports[port].rx_queues;
+  return static_cast<std::uint16_t>(before + queue.queue.value());
+}
+
+bool descriptor_is_done(const TxGuard::StatusQueue& queue, std::uint16_t offset) noexcept {
+  return rte_eth_tx_descriptor_status(queue.port, queue.queue, offset) == RTE_ETH_TX_DESC_DONE;
+}
+
+/// How long a full TX ring takes, at most: full frames at the link's rate. A link whose speed is
+/// not known is taken for a slow one.
+std::uint64_t ring_ns(std::uint16_t descriptors, std::uint32_t frame_bytes, std::uint32_t mbps) {
+  constexpr std::uint64_t kPreambleFcsGap = 24;  // IEEE 802.3
+  constexpr std::uint32_t kAssumedMbps = 1000;
+  const std::uint64_t bits = descriptors * (frame_bytes + kPreambleFcsGap) * 8;
+  return bits * 1000 / (mbps == 0 ? kAssumedMbps : mbps);
+}
+
+}  // namespace
+
+/// The worker that transmits on an endpoint's TX queue of the same number: the endpoint's own rule
+/// for who consumes what (virtio 1.2, 5.1.6.5.5.1 "automatic receive steering").
+std::uint16_t Runtime::consumer_of(const PlannedQueue& queue) const {
+  const Port& port = *ports_[queue.port];
+  if (!port.capabilities().profile->endpoint || queue.queue.value() >= port.tx_queues()) {
+    return 0xffff;
+  }
+  return queue.queue.value();  // out_ports_of(): worker n transmits on queue n % tx_queues
+}
+
+std::vector<HandOverRing*> Runtime::rings_from(std::size_t worker) const {
+  std::vector<HandOverRing*> rings;
+  for (const auto& ring : lcores_[worker]->hand_over) rings.push_back(ring.get());
+  return rings;
+}
+
+std::vector<HandOverRing*> Runtime::rings_to(std::size_t worker) const {
+  std::vector<HandOverRing*> rings;
+  for (std::size_t from = 0; from < lcores_.size(); ++from) {
+    if (from != worker && !lcores_[from]->hand_over.empty()) {
+      rings.push_back(lcores_[from]->hand_over[worker].get());
+    }
+  }
+  return rings;
+}
+
+TxGuard Runtime::make_tx_guard(std::size_t index) const {
+  TxGuard::Config config{.is_done = descriptor_is_done};
+  std::uint64_t longest_ns = 0;
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    const Port& port = *ports_[i];
+    const std::uint16_t descriptors = plan_.ports[i].tx_descriptors;
+    switch (port.capabilities().profile->tx_departure) {
+      case TxDeparture::kAtOnce:
+        break;
+      case TxDeparture::kTime:
+        longest_ns = std::max(longest_ns, ring_ns(descriptors, port.max_frame_bytes(),
+                                                  port.capabilities().link_mbps));
+        break;
+      case TxDeparture::kStatus:
+        config.by_status.push_back({.port = port.id().value(),
+                                    .queue = static_cast<std::uint16_t>(index % port.tx_queues()),
+                                    .descriptors = descriptors,
+                                    .sent = lcores_[index]->outbox->sent_to(port.id())});
+        break;
+    }
+  }
+  config.longest = ns_to_tsc(longest_ns, tsc_hz());
+  for (const HandOverRing* ring : rings_from(index)) config.rings.push_back(ring);
+  std::vector<Backlog*> backlogs;
+  for (std::size_t rx = 0; rx < lcores_.size(); ++rx) {
+    const auto& pair = pairs_[rx * lcores_.size() + index];
+    if (pair) backlogs.push_back(&pair->backlog);
+  }
+  return TxGuard{std::move(config), std::move(backlogs)};
+}
+
 Runtime::Runtime(Setup setup)
     : eal_{setup.eal},
       config_{std::move(setup.config)},
       plan_{std::move(setup.plan)},
       loops_{std::move(setup.loops)},
       tx_locks_{std::make_unique<TxLocks>()},
+      handler_figures_{std::move(setup.figures)},
+      checksums_{setup.checksums},
       commands_{std::make_unique<Commands>()},
       abandoned_(plan_.lcores.size()),
       turns_seen_(plan_.lcores.size()) {}
@@ -85,7 +168,8 @@ Expected<void> Runtime::start_ports(std::vector<PortCapabilities> capabilities) 
                     .rx_descriptors = planned.rx_descriptors,
                     .tx_descriptors = planned.tx_descriptors,
                     .rx_pools = std::vector<Mempool*>(planned.rx_queues),
-                    .mtu = config_.ports[index].mtu};
+                    .mtu = config_.ports[index].mtu,
+                    .checksums = checksums_};
     for (std::size_t lcore = 0; lcore < plan_.lcores.size(); ++lcore) {
       for (const PlannedQueue& queue : plan_.lcores[lcore].rx) {
         if (queue.port == index) setup.rx_pools[queue.queue.value()] = pools_[lcore].get();
@@ -121,16 +205,25 @@ Expected<void> Runtime::build() {
         pairs_[rx * workers + worker] = std::make_unique<Pair>(shape, own, *memories_[worker]);
       }
     }
+    for (std::size_t i = 0; i < workers; ++i) {
+      for (std::size_t to = 0; plan_.hand_over_slots != 0 && to < workers; ++to) {
+        lcores_[i]->hand_over.push_back(
+            to == i ? nullptr
+                    : std::make_unique<HandOverRing>(plan_.hand_over_slots, *memories_[to]));
+      }
+    }
     for (std::size_t i = 0; i < workers; ++i) build_lcore(i);
+    auto wanted = without_abandoned(config_.steering);
+    if (!wanted) return tl::unexpected(wanted.error());
+    tables_.push_back(make_table(*wanted));
   } catch (const std::bad_alloc&) {
     return fail("backlogs and steering tables need " +
                 std::to_string((plan_.backlog_bytes + plan_.steering_bytes) >> 20U) +
                 " MB of DPDK memory, which is not there; add hugepages or lower "
                 "steering.backlog_slots");
   }
-  auto wanted = without_abandoned(config_.steering);
-  if (!wanted) return tl::unexpected(wanted.error());
-  tables_.push_back(make_table(*wanted));
+  if (auto set = set_order_check(config_.steering.order_check); !set) return set;
+  commands_->tx_guard.store(config_.steering.tx_guard, std::memory_order_relaxed);
   commands_->table.store(tables_.back().get(), std::memory_order_relaxed);
   commands_->flow_limit.store(config_.steering.flow_limit, std::memory_order_relaxed);
   commands_->idle.store(config_.idle, std::memory_order_relaxed);
@@ -151,7 +244,16 @@ void Runtime::build_lcore(std::size_t index) {
     sources.push_back(
         {.pool = pools_[rx]->raw(), .returns = pair->returns ? &*pair->returns : nullptr});
   }
-  lcore.outbox = std::make_unique<Outbox>(out_ports_of(index), sources, lcore.worker);
+  // A worker that receives nothing takes the mbufs that it makes from the first RX lcore's pool.
+  const auto first_rx =
+      std::ranges::find_if(pools_, [](const auto& pool) { return pool != nullptr; });
+  const auto& pool = pools_[index] != nullptr ? pools_[index] : *first_rx;
+  lcore.outbox = std::make_unique<Outbox>(Outbox::Config{.ports_by_id = out_ports_of(index),
+                                                         .sources = sources,
+                                                         .worker = plan_.lcores[index].worker,
+                                                         .hand_over = rings_from(index),
+                                                         .pool = pool->raw()},
+                                          lcore.worker);
   lcore.loop = loops_(parts_of(index), *memories_[index]);
 }
 
@@ -160,6 +262,9 @@ LcoreParts<RxQueue> Runtime::parts_of(std::size_t index) {
   const std::size_t workers = plan_.lcores.size();
   LcoreParts<RxQueue> parts{.budget = plan_.backlog_budget,
                             .worker = plan_.lcores[index].worker.value(),
+                            .current_bits = plan_.current_bits,
+                            .taken_over = rings_to(index),
+                            .tx_guard = make_tx_guard(index),
                             .outbox = lcore.outbox.get(),
                             .worker_counters = &lcore.worker,
                             .commands = commands_.get(),
@@ -170,6 +275,8 @@ LcoreParts<RxQueue> Runtime::parts_of(std::size_t index) {
     parts.queues.push_back({.queue = port.rx_queue(rx[i].queue),
                             .port = port.id(),
                             .id = rx[i].queue,
+                            .stream = stream_of(plan_, rx[i]),
+                            .consumer = consumer_of(rx[i]),
                             .packets = &lcore.rx_packets[i],
                             .bytes = &lcore.rx_bytes[i]});
   }
@@ -185,6 +292,7 @@ LcoreParts<RxQueue> Runtime::parts_of(std::size_t index) {
     if (pair == nullptr) continue;
     if (other == index) {
       parts.own_source = source;
+      parts.source = static_cast<std::uint8_t>(source);
     } else {
       parts.to_us.push_back(&pair->backlog);
       parts.to_us_from.push_back(source);
@@ -206,7 +314,8 @@ std::vector<Outbox::Port> Runtime::out_ports_of(std::size_t index) {
                                 .lock = locks ? &locks[queue].lock : nullptr,
                                 .up = links_[i].get(),
                                 .max_frame_bytes = port.max_frame_bytes(),
-                                .single_segment = port.single_segment_tx()};
+                                .single_segment = port.single_segment_tx(),
+                                .checksums_in_nic = port.checksums_in_nic()};
   }
   return by_id;
 }

@@ -31,7 +31,8 @@ struct Runtime::Lcore {
   LcoreReport report;
   std::unique_ptr<Outbox> outbox;
   std::unique_ptr<LcoreRunner> loop;
-  std::atomic<bool> left{false};  ///< the loop has returned
+  std::vector<std::unique_ptr<HandOverRing>> hand_over;  ///< by the worker that gets it; or empty
+  std::atomic<bool> left{false};                         ///< the loop has returned
 };
 
 /// A lock for every TX queue that several workers share.

@@ -15,13 +15,15 @@ constexpr std::chrono::milliseconds kQuiesceLimit{100};
 bool same_index(const SteeringConfig& a, const SteeringConfig& b) {
   const bool same_table = a.mode != SteeringMode::kSoftRss ||
                           (a.rss_buckets == b.rss_buckets && a.rss_bits == b.rss_bits);
-  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels && same_table;
+  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels &&
+         a.fragments == b.fragments && same_table;
 }
 
 }  // namespace
 
 std::unique_ptr<SteeringTable> Runtime::make_table(const SteeringConfig& steering) const {
-  SteeringTable::Shape shape{.mode = steering.mode, .bits = kRpsBucketBits};
+  SteeringTable::Shape shape{
+      .mode = steering.mode, .bits = kRpsBucketBits, .rfs_flows = config_.steering.rfs_flows};
   HasherConfig hasher{.symmetric = steering.symmetric, .tunnels = steering.tunnels};
   if (steering.mode == SteeringMode::kSoftRss) {
     hasher.kind = HasherConfig::kToeplitz;
@@ -38,9 +40,30 @@ std::unique_ptr<SteeringTable> Runtime::make_table(const SteeringConfig& steerin
         static_cast<unsigned>(std::bit_width(std::max<unsigned>(reta, 1)) - 1);
     shape.shift = above ? std::min(nic_bits, 32U - shape.bits) : 0;
   }
-  auto table = std::make_unique<SteeringTable>(shape, hasher);
-  table->want_all(spread(table->buckets(), workers_of(plan_, steering), steering.weights), true);
+  // Near the first lcore that receives: its lookups are the ones that must be fast.
+  std::size_t node = 0;
+  while (node + 1 < plan_.lcores.size() && plan_.lcores[node].rx.empty()) ++node;
+  auto table = std::make_unique<SteeringTable>(shape, hasher, *memories_[node]);
+  share_out(*table, steering);
+  pin_again(*table);
   return table;
+}
+
+std::uint32_t Runtime::share_out(SteeringTable& table, const SteeringConfig& steering) const {
+  const auto workers = workers_of(plan_, steering);
+  table.set_live(workers);
+  return table.want_all(spread(table.buckets(), workers, steering.weights), true);
+}
+
+/// Once made it stays: packets that carry a stamp may still be on their way.
+Expected<void> Runtime::set_order_check(bool on) {
+  if (on && order_check_ == nullptr) {
+    auto made = OrderCheck::create(*std::pmr::new_delete_resource());
+    if (!made) return tl::unexpected(made.error());
+    order_check_ = std::make_unique<OrderCheck>(std::move(*made));
+  }
+  commands_->order_check.store(on ? order_check_.get() : nullptr, std::memory_order_relaxed);
+  return {};
 }
 
 Expected<SteeringConfig> Runtime::without_abandoned(SteeringConfig steering) const {
@@ -68,17 +91,17 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
   }
   const auto reachable = without_abandoned(wanted);
   if (!reachable) return tl::unexpected(reachable.error());
+  if (auto set = set_order_check(wanted.order_check); !set) return tl::unexpected(set.error());
   std::uint32_t changed = 0;
   if (same_index(config_.steering, wanted)) {
-    SteeringTable& table = *tables_.back();
-    changed = table.want_all(
-        spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
+    changed = share_out(*tables_.back(), *reachable);
   } else {
     auto swapped = swap_table(*reachable);
     if (!swapped) return swapped;
     changed = *swapped;
   }
   commands_->flow_limit.store(wanted.flow_limit, std::memory_order_relaxed);
+  commands_->tx_guard.store(wanted.tx_guard, std::memory_order_relaxed);
   issue();
   config_.steering = wanted;
   return changed;
@@ -87,7 +110,13 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
 /// Two steps, so that all RX lcores change or none does: first all are quiet, then all go on with
 /// the new table.
 Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
-  auto table = make_table(wanted);
+  std::unique_ptr<SteeringTable> table;
+  try {
+    table = make_table(wanted);
+  } catch (const std::bad_alloc&) {
+    return fail("steering: a table for " + std::to_string(wanted.rfs_flows) +
+                " flows does not fit into DPDK's memory; nothing was changed");
+  }
   // Every bucket of a new table is new; mode none has none.
   const std::uint32_t buckets = wanted.mode == SteeringMode::kNone ? 0 : table->buckets();
   if (auto quiet = quiesce(); !quiet) {
@@ -151,7 +180,8 @@ Expected<void> Runtime::abandon(WorkerId worker) {
     return fail("there is no " + name + "; allowed: 0-" + std::to_string(plan_.lcores.size() - 1));
   }
   if (config_.steering.mode == SteeringMode::kNone) {
-    return fail(name + ": with mode none every RX lcore is its own worker; use rps or soft-rss");
+    return fail(name +
+                ": with mode none every RX lcore is its own worker; use rps, soft-rss or rfs");
   }
   if (abandoned_[worker.value()]) return fail(name + " is abandoned already");
   abandoned_[worker.value()] = true;
@@ -160,8 +190,7 @@ Expected<void> Runtime::abandon(WorkerId worker) {
     abandoned_[worker.value()] = false;
     return tl::unexpected(reachable.error());
   }
-  SteeringTable& table = *tables_.back();
-  table.want_all(spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
+  share_out(*tables_.back(), *reachable);
   // After the desired workers, so that no bucket goes back to it; pairs with the acquire in
   // LcoreLoop::take_steering_commands().
   commands_->abandoned[worker.value()].fetch_add(1, std::memory_order_release);
@@ -179,8 +208,7 @@ Expected<void> Runtime::restore(WorkerId worker) {
     abandoned_[worker.value()] = true;
     return tl::unexpected(reachable.error());
   }
-  SteeringTable& table = *tables_.back();
-  table.want_all(spread(table.buckets(), workers_of(plan_, *reachable), reachable->weights), true);
+  share_out(*tables_.back(), *reachable);
   return {};
 }
 

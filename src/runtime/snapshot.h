@@ -8,12 +8,18 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mqsteer {
 
 /// By DropReason.
 using DropFigures = std::array<std::uint64_t, kDropReasons>;
+
+struct NamedFigure {
+  std::string_view name;
+  std::uint64_t value = 0;
+};
 
 struct QueueFigures {
   QueueId queue;
@@ -45,6 +51,13 @@ struct WorkerFigures {
   std::uint32_t buckets = 0;  ///< that should be on it
   std::uint64_t moves = 0;
   std::uint64_t moves_held = 0;
+  std::uint64_t wrong_worker = 0;  ///< packets that came here while their flow was wanted elsewhere
+  std::uint64_t handed_over = 0;   ///< to the workers where their flows are consumed
+  std::uint64_t taken_over = 0;    ///< from other workers
+  std::uint64_t originated = 0;    ///< made by its handler
+  std::uint64_t order_checked = 0;  ///< at TX, with order_check
+  std::uint64_t reordered = 0;
+  std::uint64_t order_unjudged = 0;
   std::uint64_t tx = 0;  ///< accepted by tx_burst; the ports' own output errors are still in it
   std::uint64_t consumed = 0;
   std::uint64_t pause_frames = 0;
@@ -52,6 +65,15 @@ struct WorkerFigures {
   std::uint64_t turns = 0;
   std::uint64_t busy_cycles = 0;
   std::uint64_t idle_cycles = 0;
+  std::vector<NamedFigure> handler;  ///< what its handler counts
+};
+
+/// The table of flows of mode rfs.
+struct RfsFigures {
+  std::size_t entries = 0;  ///< 0: another mode
+  std::size_t used = 0;
+  std::uint64_t displaced = 0;  ///< flows that lost their place to others
+  std::size_t pins = 0;
 };
 
 /// At rest rx + originated + copies == tx + consumed + sum of drops, to the packet.
@@ -61,7 +83,7 @@ struct TotalFigures {
   std::uint64_t copies = 0;
   std::uint64_t tx = 0;  ///< less what the ports took and lost
   std::uint64_t consumed = 0;
-  std::uint64_t in_flight = 0;  ///< in backlogs and hold FIFOs now
+  std::uint64_t in_flight = 0;  ///< in backlogs, hand-over rings and hold FIFOs now
   DropFigures drops{};
 
   [[nodiscard]] std::uint64_t dropped() const noexcept {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <memory>
@@ -24,10 +25,11 @@ namespace mqsteer {
 
 /// What one RX lcore did towards one worker. Written by the RX lcore.
 struct alignas(kCacheLine) PairCounters {
-  Counter moves;       ///< buckets that came to this worker from another
-  Counter moves_held;  ///< moves to this worker that had to wait: once a hold, once a packet that
-                       ///< stayed
-  DropCounters drops;  ///< not admitted to this worker's backlog
+  Counter moves;         ///< buckets that came to this worker from another
+  Counter moves_held;    ///< moves to this worker that had to wait: once a hold, once a packet that
+                         ///< stayed
+  Counter wrong_worker;  ///< packets that came to this worker while their flow was wanted elsewhere
+  DropCounters drops;    ///< not admitted to this worker's backlog
 };
 
 /// Off only in the tests that show what the rule is for.
@@ -55,6 +57,8 @@ class Dispatcher {
     std::vector<Backlog*> backlogs;  ///< by worker; outlive the dispatcher
     std::uint16_t self = kNoWorker;  ///< the worker this very lcore is, if it is one
     std::uint32_t budget = 65536;    ///< packets in flight over all workers
+    /// log2 of the most buckets that a table it adopts may have
+    unsigned current_bits = SteeringTable::kMaxBits;
   };
   static constexpr std::uint16_t kNoWorker = 0xffff;
   /// Packets staged for one worker before they are published whatever else; a quarter of a backlog
@@ -67,7 +71,8 @@ class Dispatcher {
       : backlogs_{config.backlogs},
         self_{config.self},
         budget_{config.budget},
-        words_{std::size_t{1} << SteeringTable::kMaxBits, memory},
+        words_{std::size_t{1} << config.current_bits, memory},
+        loads_{std::size_t{1} << SteeringTable::kMaxBits, memory},
         limits_{config.backlogs.size(), memory},
         counters_{config.backlogs.size(), memory},
         hold_{std::make_unique<HoldFifo>()} {}
@@ -75,15 +80,21 @@ class Dispatcher {
   /// Takes over a table; nothing may be outstanding or held. The table outlives its use here.
   void adopt(const SteeringTable& table) noexcept {
     assert(hold_->packets() == 0);
+    assert(table.current_buckets() <= words_.size());
     table_ = &table;
-    for (std::uint32_t bucket = 0; bucket < table.buckets(); ++bucket) words_[bucket] = kFresh;
+    for (std::uint32_t bucket = 0; bucket < table.current_buckets(); ++bucket) {
+      set_word(bucket, kFresh);
+    }
     sweep_at_ = 0;
   }
   void set_flow_limit(bool on) noexcept { flow_limit_ = on; }
+  /// On: a bucket moves when its packets have left the old worker's TX queue, not just the worker.
+  void set_tx_guard(bool on) noexcept { tx_guard_ = on; }
 
   /// Steers a burst; owns its mbufs from here: staged, held, or in dropped().
   void dispatch(std::span<const PacketMeta> burst) noexcept {
-    const auto& shape = table_->shape();
+    const SteeringTable& table = *table_;
+    const auto& shape = table.shape();
     switch (shape.mode) {
       case SteeringMode::kNone:
         return;  // the loop runs such bursts to completion and never asks
@@ -91,9 +102,15 @@ class Dispatcher {
         steer(burst, [bits = shape.bits](std::uint32_t hash) { return rps_bucket(hash, bits); });
         return;
       case SteeringMode::kSoftRss:
+        count_loads(burst);
         steer(burst, [bits = shape.bits, shift = shape.shift](std::uint32_t hash) {
           return soft_rss_bucket(hash, bits, shift);
         });
+        return;
+      case SteeringMode::kRfs:
+        for (const PacketMeta& packet : burst) table.rfs()->prefetch(packet.hash);
+        steer<kByFlow>(burst,
+                       [&table](std::uint32_t hash) { return table.current_bucket_of(hash); });
         return;
     }
   }
@@ -110,14 +127,14 @@ class Dispatcher {
   void release_held() noexcept {
     for (std::uint16_t i = 0; i < hold_->entries();) {
       const HoldFifo::Entry entry = hold_->entry(i);
-      const Desired desired = table_->desired(entry.bucket);
+      const Desired desired = table_->desired_of(entry.hash);
       if (desired.worker() != entry.from && !drained(entry.from, entry.last)) {
         ++i;
         continue;
       }
       hold_->close(i, [&](const PacketMeta& packet) { admit(desired.worker(), packet); });
-      if (i < hold_->entries()) words_[hold_->entry(i).bucket] = held_word(i);
-      words_[entry.bucket] = word(desired.worker(), backlogs_[desired.worker()]->tail());
+      if (i < hold_->entries()) set_word(hold_->entry(i).bucket, held_word(i));
+      set_word(entry.bucket, word(desired.worker(), backlogs_[desired.worker()]->tail()));
       if (desired.worker() != entry.from) counters_[desired.worker()].moves.add(1);
     }
   }
@@ -168,7 +185,7 @@ class Dispatcher {
   /// A worker with packets of ours that it has not finished, or kNoWorker.
   [[nodiscard]] std::uint16_t unfinished_worker() const noexcept {
     for (std::size_t worker = 0; worker < backlogs_.size(); ++worker) {
-      if (backlogs_[worker]->drained_to() != backlogs_[worker]->tail()) {
+      if (settled_to(worker) != backlogs_[worker]->tail()) {
         return static_cast<std::uint16_t>(worker);
       }
     }
@@ -180,14 +197,34 @@ class Dispatcher {
   void sweep(std::uint32_t buckets) noexcept {
     if (table_->shape().mode == SteeringMode::kNone) return;
     for (std::uint32_t i = 0; i < buckets; ++i) {
-      std::uint64_t& bucket = words_[sweep_at_];
+      const std::uint64_t bucket = word_at(sweep_at_);
       const std::uint16_t current = worker_of(bucket);
       if (current < kHeld && drained(current, bucket)) {
-        bucket = word(current, backlogs_[current]->drained_to());
+        set_word(sweep_at_, word(current, settled_to(current)));
       }
-      sweep_at_ = (sweep_at_ + 1) & (table_->buckets() - 1);
+      sweep_at_ = (sweep_at_ + 1) & (table_->current_buckets() - 1);
     }
   }
+
+  /// Packets that came for a bucket so far under soft-rss, dropped ones too; wraps. Any thread.
+  [[nodiscard]] std::uint32_t load_of(std::uint32_t bucket) const noexcept {
+    return loads_[bucket].load(std::memory_order_relaxed);
+  }
+
+  /// Where a bucket of current_buckets() is now: the worker, and whether nothing of it is
+  /// outstanding there. kNoWorker: no packet has come yet; kHeld: its packets wait for a move. Any
+  /// thread; the bucket may move on at once.
+  struct Position {
+    std::uint16_t worker = kNoWorker;
+    bool drained = true;
+  };
+  [[nodiscard]] Position position(std::uint32_t bucket) const noexcept {
+    const std::uint64_t word = word_at(bucket);
+    const std::uint16_t worker = worker_of(word);
+    if (worker >= kHeld) return {worker, worker != kHeld};
+    return {worker, has_drained(settled_to(worker), word)};
+  }
+  static constexpr std::uint16_t kHeld = 0xfffe;  ///< the position is an index into the hold FIFO
 
   /// Any thread.
   [[nodiscard]] const PairCounters& counters(WorkerId worker) const noexcept {
@@ -199,7 +236,6 @@ class Dispatcher {
   static constexpr unsigned kPositionBits = 48;
   static constexpr unsigned kCachedBits = 12;  ///< 32 KiB of words
   static constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
-  static constexpr std::uint16_t kHeld = 0xfffe;  ///< the position is an index into the hold FIFO
   static constexpr std::uint64_t kFresh = std::uint64_t{kNoWorker} << kPositionBits;
 
   [[nodiscard]] static constexpr std::uint64_t word(std::uint16_t worker,
@@ -213,47 +249,71 @@ class Dispatcher {
     return static_cast<std::uint16_t>(word >> kPositionBits);
   }
 
+  /// Relaxed: the RX lcore alone writes, and who else reads wants only to show it.
+  [[nodiscard]] std::uint64_t word_at(std::uint32_t bucket) const noexcept {
+    return words_[bucket].load(std::memory_order_relaxed);
+  }
+  void set_word(std::uint32_t bucket, std::uint64_t word) noexcept {
+    words_[bucket].store(word, std::memory_order_relaxed);
+  }
+
   /// Nothing assigned to `worker` before `last` (48 bits) is outstanding.
   [[nodiscard]] bool drained(std::uint16_t worker, std::uint64_t last) const noexcept {
     if constexpr (rule == DrainRule::kOff) return true;
-    return has_drained(backlogs_[worker]->drained_to(), last);
+    return has_drained(settled_to(worker), last);
+  }
+  /// Everything assigned to a worker before this position is behind us.
+  [[nodiscard]] std::uint64_t settled_to(std::size_t worker) const noexcept {
+    return tx_guard_ ? backlogs_[worker]->left_to() : backlogs_[worker]->drained_to();
   }
 
+  /// For the balancer, which looks at the differences.
+  void count_loads(std::span<const PacketMeta> burst) noexcept {
+    for (const PacketMeta& packet : burst) {
+      auto& load = loads_[table_->bucket_of(packet.hash)];
+      load.store(load.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+  }
+
+  /// Who says where a packet should go: its bucket, or under rfs its flow.
+  enum DesiredOf : bool { kByBucket, kByFlow };
+
   /// A large table's words are asked for one burst ahead of their use; a small one is in the cache.
-  template <class BucketOf>
+  template <DesiredOf of = kByBucket, class BucketOf>
   void steer(std::span<const PacketMeta> burst, BucketOf bucket_of) noexcept {
-    if (table_->shape().bits > kCachedBits) {
+    if (of == kByFlow || table_->shape().bits > kCachedBits) {
       for (const PacketMeta& packet : burst) __builtin_prefetch(&words_[bucket_of(packet.hash)], 1);
     }
     for (const PacketMeta& packet : burst) {
-      const std::uint32_t at = bucket_of(packet.hash);
-      std::uint64_t& bucket = words_[at];
-      const Desired desired = table_->desired(at);
-      std::uint16_t worker = worker_of(bucket);
+      const std::uint32_t bucket = bucket_of(packet.hash);
+      const Desired desired =
+          of == kByFlow ? table_->desired_of(packet.hash) : table_->desired(bucket);
+      std::uint16_t worker = worker_of(word_at(bucket));
       if (__builtin_expect(worker != desired.worker(), 0)) {
-        worker = move(at, desired, packet);
+        worker = move(bucket, desired, packet);
         if (worker == kHeld) continue;
       }
       admit(worker, packet);
-      bucket = word(worker, backlogs_[worker]->tail());
+      set_word(bucket, word(worker, backlogs_[worker]->tail()));
     }
   }
 
   /// The worker for a packet whose bucket is not where it should be; kHeld: the packet is taken.
   [[gnu::noinline]] std::uint16_t move(std::uint32_t bucket, Desired desired,
                                        const PacketMeta& packet) noexcept {
-    const std::uint16_t current = worker_of(words_[bucket]);
+    const std::uint16_t current = worker_of(word_at(bucket));
     if (current == kNoWorker) return desired.worker();
     if (current == kHeld) {
       hold(bucket, desired, packet);
       return kHeld;
     }
-    if (drained(current, words_[bucket])) {
+    if (drained(current, word_at(bucket))) {
       counters_[desired.worker()].moves.add(1);
       return desired.worker();
     }
     if (!desired.force()) {
       counters_[desired.worker()].moves_held.add(1);
+      counters_[current].wrong_worker.add(1);
       return current;
     }
     hold(bucket, desired, packet);
@@ -265,12 +325,12 @@ class Dispatcher {
       drop(desired.worker(), packet, DropReason::kMoveHeld);
       return;
     }
-    std::uint64_t& at = words_[bucket];
+    const std::uint64_t at = word_at(bucket);
     if (worker_of(at) == kHeld) {
       hold_->append(static_cast<std::uint16_t>(at & kPositionMask), packet);
       return;
     }
-    at = held_word(hold_->open(bucket, worker_of(at), at & kPositionMask, packet));
+    set_word(bucket, held_word(hold_->open(bucket, worker_of(at), at & kPositionMask, packet)));
     counters_[desired.worker()].moves_held.add(1);
   }
 
@@ -320,11 +380,13 @@ class Dispatcher {
   std::vector<Backlog*> backlogs_;
   std::uint16_t self_;
   bool flow_limit_ = false;
+  bool tx_guard_ = false;
   std::uint64_t budget_;
   std::uint64_t in_flight_ = 0;  ///< assigned, and not finished as of the last look at each head
   const SteeringTable* table_ = nullptr;
-  AlignedArray<std::uint64_t> words_;
+  AlignedArray<std::atomic<std::uint64_t>> words_;
   std::uint32_t sweep_at_ = 0;
+  AlignedArray<std::atomic<std::uint32_t>> loads_;  ///< by bucket of soft-rss
   AlignedArray<FlowLimit> limits_;
   AlignedArray<PairCounters> counters_;
   std::unique_ptr<HoldFifo> hold_;

@@ -17,6 +17,7 @@ class HoldFifo {
   /// A bucket with at least one packet held: where it came from, and since when.
   struct Entry {
     std::uint32_t bucket = 0;
+    std::uint32_t hash = 0;  ///< of the packet that the entry began with
     std::uint16_t from = 0;  ///< the worker that must be rid of it first
     std::uint64_t last = 0;  ///< that pair's tail after the bucket's latest packet, 48 bits
     std::uint16_t first_packet = 0;
@@ -36,7 +37,7 @@ class HoldFifo {
   std::uint16_t open(std::uint32_t bucket, std::uint16_t from, std::uint64_t last,
                      const PacketMeta& packet) noexcept {
     const std::uint16_t slot = store(packet);
-    entries_[entries_in_use_] = {bucket, from, last, slot, slot};
+    entries_[entries_in_use_] = {bucket, packet.hash, from, last, slot, slot};
     return entries_in_use_++;
   }
 

@@ -1,14 +1,18 @@
 #pragma once
 
 #include "packet/flow_hasher.h"
+#include "steering/bucket_index.h"
+#include "steering/rfs_table.h"
 
 #include <mqsteer/config.h>
 #include <mqsteer/id.h>
 
+#include <array>
 #include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 
 namespace mqsteer {
@@ -27,28 +31,88 @@ struct Desired {
   [[nodiscard]] constexpr bool force() const noexcept { return (bits & kForce) != 0; }
 };
 
-/// What all RX lcores share of one steering set-up: how a packet becomes a bucket, and the desired
-/// worker of every bucket. All but `desired` is constant; a change of anything else is a new table,
-/// taken over in a quiesce.
+/// Why a flow is wanted where it is wanted; what `flow explain` says.
+enum class DesiredBy : std::uint8_t {
+  kBucket,        ///< its bucket's worker
+  kConsumer,      ///< rfs: where it was last consumed
+  kPin,           ///< rfs: the operator's pin
+  kConsumerGone,  ///< rfs: its consumer or pin is a worker that is not live; its bucket's worker
+};
+
+/// What all RX lcores share of one steering set-up: how a packet becomes a bucket, and where every
+/// bucket, under rfs every flow, should be. The shape and the hasher are constant; a change of them
+/// is a new table, taken over in a quiesce.
+///
+/// Two counts of buckets: those with a desired worker (buckets()), and those whose current worker
+/// each RX lcore knows (current_buckets()). Under rfs the second are many more, so that two flows
+/// seldom share one; in all other modes they are the same.
 class SteeringTable {
  public:
   struct Shape {
     SteeringMode mode = SteeringMode::kRps;
-    unsigned bits = 12;  ///< log2 of the bucket count; not used by none
-    unsigned shift = 0;  ///< soft-rss: hash bits left to the NIC
+    unsigned bits = 12;           ///< log2 of the desired buckets; not used by none
+    unsigned shift = 0;           ///< soft-rss: hash bits left to the NIC
+    std::uint32_t rfs_flows = 0;  ///< rfs: flows to remember
   };
   static constexpr unsigned kMaxBits = 16;
 
-  SteeringTable(const Shape& shape, const HasherConfig& hasher)
+  /// memory: for rfs's table, outlives this
+  SteeringTable(const Shape& shape, const HasherConfig& hasher,
+                std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
       : shape_{shape},
+        current_bits_{current_bits(shape)},
         hasher_{hasher},
         desired_{std::make_unique<std::atomic<std::uint16_t>[]>(buckets())} {
     assert(shape.bits <= kMaxBits);
+    if (shape.mode == SteeringMode::kRfs) {
+      rfs_ = std::make_unique<RfsTable>(shape.rfs_flows, memory);
+    }
   }
 
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] const FlowHasher& hasher() const noexcept { return hasher_; }
   [[nodiscard]] std::uint32_t buckets() const noexcept { return 1U << shape_.bits; }
+  [[nodiscard]] std::uint32_t current_buckets() const noexcept { return 1U << current_bits_; }
+  /// Where flows are consumed; nullptr in all modes but rfs.
+  [[nodiscard]] RfsTable* rfs() const noexcept { return rfs_.get(); }
+
+  /// log2 of the buckets that an RX lcore keeps the current worker of.
+  [[nodiscard]] static unsigned current_bits(const Shape& shape) noexcept {
+    if (shape.mode != SteeringMode::kRfs) return shape.bits;
+    // Four buckets a flow: at most one flow in five shares its bucket.
+    const auto bits =
+        static_cast<unsigned>(std::bit_width(std::bit_ceil(shape.rfs_flows) - 1U)) + 2;
+    return bits < shape.bits ? shape.bits : bits;
+  }
+
+  // --- from a hash to a worker: the data path, `flow explain` and mqsim use these -------------
+
+  /// The bucket that has a desired worker.
+  [[nodiscard]] std::uint32_t bucket_of(std::uint32_t hash) const noexcept {
+    return shape_.mode == SteeringMode::kSoftRss ? soft_rss_bucket(hash, shape_.bits, shape_.shift)
+                                                 : rps_bucket(hash, shape_.bits);
+  }
+  /// The bucket that has a current worker at each RX lcore.
+  [[nodiscard]] std::uint32_t current_bucket_of(std::uint32_t hash) const noexcept {
+    return shape_.mode == SteeringMode::kRfs ? rps_bucket(hash, current_bits_) : bucket_of(hash);
+  }
+  /// Where a flow should be, and why.
+  [[nodiscard]] Desired desired_of(std::uint32_t hash, DesiredBy& why) const noexcept {
+    why = DesiredBy::kBucket;
+    if (rfs_ == nullptr) return desired(bucket_of(hash));
+    if (const auto consumer = rfs_->find(hash)) {
+      if (live(consumer->worker)) {
+        why = consumer->pinned ? DesiredBy::kPin : DesiredBy::kConsumer;
+        return Desired::of(consumer->worker, consumer->pinned);
+      }
+      why = DesiredBy::kConsumerGone;
+    }
+    return desired(rps_bucket(hash, shape_.bits));
+  }
+  [[nodiscard]] Desired desired_of(std::uint32_t hash) const noexcept {
+    DesiredBy why{};
+    return desired_of(hash, why);
+  }
 
   /// Any thread. Relaxed: a bucket's desired worker publishes nothing but itself, and an RX lcore
   /// that sees it late only moves the bucket late.
@@ -69,10 +133,38 @@ class SteeringTable {
     return changed;
   }
 
+  // --- live workers: those that may get flows -------------------------------------------------
+
+  [[nodiscard]] bool live(WorkerId worker) const noexcept {
+    const std::uint64_t bits = live_[worker.value() / 64U].load(std::memory_order_relaxed);
+    return ((bits >> (worker.value() % 64U)) & 1U) != 0;
+  }
+  /// Only these may get flows from here on. Any thread but one at a time.
+  void set_live(std::span<const WorkerId> workers) noexcept {
+    std::array<std::uint64_t, kMaxWorkers / 64U> bits{};
+    for (const WorkerId worker : workers) {
+      bits[worker.value() / 64U] |= std::uint64_t{1} << (worker.value() % 64U);
+    }
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      live_[i].store(bits[i], std::memory_order_relaxed);
+    }
+  }
+  /// The live worker after this one, in turn; the same where it is the only one, or none is live.
+  [[nodiscard]] WorkerId live_after(WorkerId worker) const noexcept {
+    for (std::uint16_t step = 1; step < kMaxWorkers; ++step) {
+      const WorkerId next{static_cast<std::uint16_t>((worker.value() + step) % kMaxWorkers)};
+      if (live(next)) return next;
+    }
+    return worker;
+  }
+
  private:
   Shape shape_;
+  unsigned current_bits_;
   FlowHasher hasher_;
   std::unique_ptr<std::atomic<std::uint16_t>[]> desired_;
+  std::unique_ptr<RfsTable> rfs_;
+  std::array<std::atomic<std::uint64_t>, kMaxWorkers / 64U> live_{};
 };
 
 }  // namespace mqsteer

@@ -20,6 +20,7 @@ class WorkingForward {
  public:
   static constexpr bool kReadsHeaders = false;
   static constexpr bool kReadsFlow = false;
+  static constexpr bool kHandsOver = false;
 
   WorkingForward(std::vector<PortId> peers, std::uint16_t worker, HandlerControls* controls)
       : forward_{std::move(peers)}, worker_{worker}, controls_{controls} {}

@@ -53,10 +53,12 @@ TEST(Changes, TheseAndNoOthersAreLive) {
   schema::for_each_key(config, [&live](const std::string& path, const auto& key, const auto&) {
     if (key.note.live) live.push_back(path);
   });
-  EXPECT_THAT(live, UnorderedElementsAre(
-                        "idle", "idle_max_sleep_us", "steering.mode", "steering.workers",
-                        "steering.weights", "steering.symmetric", "steering.tunnels",
-                        "steering.rss_buckets", "steering.rss_bits", "steering.flow_limit"));
+  EXPECT_THAT(
+      live, UnorderedElementsAre("idle", "idle_max_sleep_us", "steering.mode", "steering.workers",
+                                 "steering.weights", "steering.symmetric", "steering.tunnels",
+                                 "steering.fragments", "steering.rss_buckets", "steering.rss_bits",
+                                 "steering.balance", "steering.tx_guard", "steering.order_check",
+                                 "steering.flow_limit"));
 }
 
 TEST(Changes, AReloadAppliesTheLiveOnesAndNamesTheRest) {
@@ -80,6 +82,7 @@ TEST(Changes, WhatIsAppliedHasTheLiveValuesOnTheRunningRest) {
   wanted.idle = unusual().idle;
   wanted.idle_max_sleep_us = unusual().idle_max_sleep_us;
   wanted.steering = unusual().steering;
+  wanted.steering.rfs_flows = running.steering.rfs_flows;
   wanted.steering.backlog_slots = running.steering.backlog_slots;
   wanted.steering.backlog_budget = running.steering.backlog_budget;
   EXPECT_EQ(split.applied, wanted);

@@ -39,11 +39,19 @@ inline Config unusual() {
                      .weights = {1000, 1, 1},
                      .symmetric = false,
                      .tunnels = TunnelKey::kOuter,
+                     .fragments = Fragments::kTrack,
                      .rss_buckets = 65536,
                      .rss_bits = RssBits::kAboveNic,
+                     .balance = false,
+                     .rfs_flows = 1024,
+                     .tx_guard = true,
+                     .order_check = true,
                      .backlog_slots = 256,
                      .backlog_budget = 1048576,
                      .flow_limit = true};
+  // Without a port, which no box with a bridge has.
+  config.rr = {
+      .ipv4 = "10.0.0.1", .ipv6 = "fd00::1", .tcp_port = 5001, .connections = 1024, .work_ns = 300};
   config.capture = {.directory = "/var/a b#c",
                     .format = CaptureFormat::kPcap,
                     .snaplen_bytes = 16,

@@ -61,6 +61,26 @@ TEST(Validate, WeightsMatchTheWorkers) {
   EXPECT_EQ(verdict_on(config), "valid");
 }
 
+TEST(Validate, APortThatAnswersHasAnAddressAndNoBridgeBesideIt) {
+  Config config = sample();
+  config.rr = {.port = "middle", .ipv4 = "10.9.0.1"};
+  EXPECT_EQ(verdict_on(config), "rr.port: 'middle' is not a port; allowed: left, right");
+  config.rr.port = "left";
+  EXPECT_EQ(verdict_on(config),
+            "rr.port: a box answers or bridges, and there is bridge br0 too; allowed: no bridge "
+            "beside rr.port");
+  config.bridges.clear();
+  EXPECT_EQ(verdict_on(config), "valid");
+  config.rr.ipv4 = "10.9.0.256";
+  EXPECT_EQ(
+      verdict_on(config),
+      "rr.ipv4: '10.9.0.256' is not an IPv4 address; allowed: an IPv4 address, \"\" for none");
+  config.rr.ipv4 = "";
+  EXPECT_EQ(verdict_on(config),
+            "rr.ipv4: port left has no address to answer for; allowed: an IPv4 address, or "
+            "rr.ipv6, or both");
+}
+
 TEST(Validate, AutoOnAMachineOfMoreCpusThanLcores) {
   MachineFacts facts;
   for (std::uint16_t cpu = 0; cpu < 200; ++cpu) facts.online_cpus.push_back(cpu);

@@ -65,7 +65,7 @@ TEST(WordNames, AreThoseOfTheDesign) {
 
 TEST(WordNames, AnUnknownModeSaysWhatIsAllowed) {
   EXPECT_EQ(parse_mode("fast").error().message,
-            "'fast' is not a steering mode; allowed: none, rps, soft-rss");
+            "'fast' is not a steering mode; allowed: none, rps, soft-rss, rfs");
 }
 
 TEST(Numbers, OnlyPlainDecimalDigitsAreANumber) {
@@ -163,7 +163,7 @@ TEST(Messages, ShowForeignBytesHarmlessly) {
 TEST(Messages, ComeApartIntoWhatAndAllowed) {
   const auto [what, allowed] = refusal_of(parse_mode("; allowed: x").error());
   EXPECT_EQ(what, "'; allowed: x' is not a steering mode");
-  EXPECT_EQ(allowed, "none, rps, soft-rss");
+  EXPECT_EQ(allowed, "none, rps, soft-rss, rfs");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 using testing::StartsWith;
 
 constexpr const char* kTopLevel =
-    "instance, lcores, idle, idle_max_sleep_us, hugepages, ports, bridge, steering, capture";
+    "instance, lcores, idle, idle_max_sleep_us, hugepages, ports, bridge, steering, rr, capture";
 
 struct Case {
   std::string text;

@@ -91,8 +91,8 @@ TEST(Completion, OffersTheWordsOfTheTable) {
   EXPECT_EQ(completed("mqsteerctl steering set rss_", 3),
             "rss_buckets= rss_bits= rss_bits=auto "
             "rss_bits=hardware rss_bits=above_nic");
-  EXPECT_EQ(completed("mqsteerctl steering set mode =", 4), " none rps soft-rss");
-  EXPECT_EQ(completed("mqsteerctl steering set mode = r", 5), "rps");
+  EXPECT_EQ(completed("mqsteerctl steering set mode =", 4), " none rps soft-rss rfs");
+  EXPECT_EQ(completed("mqsteerctl steering set mode = r", 5), "rps rfs");
   EXPECT_EQ(completed("mqsteerctl top co", 2), "count=");
 }
 

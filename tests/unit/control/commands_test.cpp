@@ -81,7 +81,7 @@ TEST_F(CommandsTest, SteeringSetChangesAllOrNothing) {
 }
 
 TEST_F(CommandsTest, SteeringSetRefusesWhatCannotBe) {
-  for (const KeyValues& keys : {KeyValues{{"mode", "rfs"}},
+  for (const KeyValues& keys : {KeyValues{{"mode", "fast"}},
                                 {{"mode", ""}},
                                 {{"workers", "0,0"}},
                                 {{"rss_buckets", "100"}},

@@ -10,6 +10,7 @@
 namespace mqsteer::test {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 std::string text(CommandId command, const Json& answer) {
@@ -97,7 +98,7 @@ TEST(TextViews, ManyWorkersHaveTheirDropsInRows) {
   EXPECT_THAT(shown, HasSubstr("WORKER  backlog_full  backlog_budget  flow_limit"));
   expect_every_reason(shown);
   const std::string stats = text(CommandId::kStatsShow, stats_view(target.figures));
-  EXPECT_THAT(stats, HasSubstr("DROPS BY REASON  TOTAL\n"));
+  EXPECT_THAT(stats, ContainsRegex("DROPS BY REASON +TOTAL\n"));
 }
 
 TEST(TextViews, StatsShowBalancesTheAccounts) {
