@@ -58,12 +58,13 @@ bool descriptor_is_done(const TxGuard::StatusQueue& queue, std::uint16_t offset)
   return rte_eth_tx_descriptor_status(queue.port, queue.queue, offset) == RTE_ETH_TX_DESC_DONE;
 }
 
-/// How long a full TX ring takes, at most: full frames at the link's rate. A link whose speed is
-/// not known is taken for a slow one.
-std::uint64_t ring_ns(std::uint16_t descriptors, std::uint32_t frame_bytes, std::uint32_t mbps) {
+/// How long a frame at the end of a full TX ring takes, at most: full frames at the link's rate,
+/// and those of the port's other rings in between, since a NIC serves its rings in turn. A link
+/// whose speed is not known is taken for a slow one.
+std::uint64_t ring_ns(std::uint32_t descriptors, std::uint32_t frame_bytes, std::uint32_t mbps) {
   constexpr std::uint64_t kPreambleFcsGap = 24;  // IEEE 802.3
   constexpr std::uint32_t kAssumedMbps = 1000;
-  const std::uint64_t bits = descriptors * (frame_bytes + kPreambleFcsGap) * 8;
+  const std::uint64_t bits = (frame_bytes + kPreambleFcsGap) * 8 * descriptors;
   return bits * 1000 / (mbps == 0 ? kAssumedMbps : mbps);
 }
 
@@ -105,8 +106,9 @@ TxGuard Runtime::make_tx_guard(std::size_t index) const {
       case TxDeparture::kAtOnce:
         break;
       case TxDeparture::kTime:
-        longest_ns = std::max(longest_ns, ring_ns(descriptors, port.max_frame_bytes(),
-                                                  port.capabilities().link_mbps));
+        longest_ns =
+            std::max(longest_ns, ring_ns(std::uint32_t{descriptors} * port.tx_queues(),
+                                         port.max_frame_bytes(), port.capabilities().link_mbps));
         break;
       case TxDeparture::kStatus:
         config.by_status.push_back({.port = port.id().value(),
