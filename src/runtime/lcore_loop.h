@@ -118,7 +118,7 @@ class LcoreLoop final : public LcoreRunner {
       }
       if (dispatcher_) work += settle();
       work += drain_backlogs();
-      if (tx_guard_) parts_.tx_guard.run(now_);
+      if (tx_guard_ || H::kHandsOver) parts_.tx_guard.run(now_, tx_guard_);
       housekeeping(work != 0);
       if (work == 0) {
         if (dispatcher_) dispatcher_->flush(true);  // nothing waits while we rest
@@ -406,7 +406,7 @@ class LcoreLoop final : public LcoreRunner {
 
   /// What every lcore follows, whether it receives or not.
   void take_table(const Commands& commands) noexcept {
-    tx_guard_ = H::kHandsOver || commands.tx_guard.load(std::memory_order_relaxed);
+    tx_guard_ = commands.tx_guard.load(std::memory_order_relaxed);
     order_check_ = commands.order_check.load(std::memory_order_relaxed);
     if (parts_.outbox != nullptr) parts_.outbox->check_order(order_check_);
     const SteeringTable* table = commands.table.load(std::memory_order_relaxed);
@@ -418,7 +418,7 @@ class LcoreLoop final : public LcoreRunner {
 
   void take_steering_commands(const Commands& commands) noexcept {
     dispatcher_->set_flow_limit(commands.flow_limit.load(std::memory_order_relaxed));
-    dispatcher_->set_tx_guard(tx_guard_);
+    dispatcher_->set_tx_guard(tx_guard_ || H::kHandsOver);
     const auto workers = static_cast<std::uint16_t>(parts_.to_workers.size());
     for (std::uint16_t worker = 0; worker < workers; ++worker) {
       const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_acquire);

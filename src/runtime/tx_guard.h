@@ -53,11 +53,12 @@ class TxGuard {
     if (worker < config_.rings.size()) config_.rings[worker] = nullptr;
   }
 
-  /// Once a turn, after the heads were published.
-  void run(TscCycles now) noexcept {
-    const bool at_once =
-        config_.longest.value() == 0 && config_.by_status.empty() && config_.rings.empty();
-    if (noted_ && !at_once && !have_left(now)) return;
+  /// Once a turn, after the heads were published. tx: whether TX queues are waited for, as
+  /// tx_guard says; hand-over rings always are.
+  void run(TscCycles now, bool tx) noexcept {
+    const bool tx_at_once = !tx || (config_.longest.value() == 0 && config_.by_status.empty());
+    const bool at_once = tx_at_once && config_.rings.empty();
+    if (noted_ && !at_once && !((tx_at_once || sent(now)) && taken_over())) return;
     if (at_once) note(now);
     if (noted_) {
       for (std::size_t i = 0; i < backlogs_.size(); ++i) backlogs_[i]->leave(heads_[i]);
@@ -76,11 +77,15 @@ class TxGuard {
     noted_ = true;
   }
 
-  [[nodiscard]] bool have_left(TscCycles now) const noexcept {
+  [[nodiscard]] bool sent(TscCycles now) const noexcept {
     if (tsc_between(at_, now).value() < config_.longest.value()) return false;
     for (std::size_t i = 0; i < sent_.size(); ++i) {
       if (!has_left(config_.by_status[i], sent_[i])) return false;
     }
+    return true;
+  }
+
+  [[nodiscard]] bool taken_over() const noexcept {
     for (std::size_t i = 0; i < handed_over_.size(); ++i) {
       const HandOverRing* ring = config_.rings[i];
       if (ring == nullptr) continue;

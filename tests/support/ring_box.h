@@ -31,8 +31,9 @@ class RingBox {
   static constexpr unsigned kSourceMbufs = 32767;
 
   /// loops: made when the ports are known; gets their capabilities
+  /// hands_over: the handler's kHandsOver
   template <class MakeLoops>
-  RingBox(Config config, MakeLoops make_loops) {
+  RingBox(Config config, MakeLoops make_loops, bool hands_over = false) {
     auto pool = Mempool::create(unique("source"), {.mbufs = kSourceMbufs});
     if (!pool) throw std::runtime_error(pool.error().text());
     pool_ = std::make_unique<Mempool>(std::move(*pool));
@@ -46,7 +47,7 @@ class RingBox {
       open(*end, workers);
       ports.push_back(capabilities(*end, end == &left ? "left" : "right", workers));
     }
-    PlanInput input{.config = config};
+    PlanInput input{.config = config, .hands_over = hands_over};
     for (const auto cpu : config.lcores) input.lcores.emplace_back(cpu);
     for (std::size_t i = 0; i < 2; ++i) input.ports.push_back(facts_of(ports[i], config.ports[i]));
     auto plan = make_plan(input);
@@ -147,6 +148,7 @@ class RingBox {
     port.name = name;
     port.device = "net_ring_" + name;
     port.driver = "net_ring";
+    port.profile = &profile_of("net_ring");
     port.max_tx_queues = tx_queues;
     port.max_rx_descriptors = port.max_tx_descriptors = 4096;
     return port;

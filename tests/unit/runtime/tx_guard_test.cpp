@@ -29,7 +29,7 @@ TEST(TxGuard, WhereEveryPortCopiesLeftIsHead) {
   const auto backlog = backlog_of();
   TxGuard guard{{}, {backlog.get()}};
   pass(*backlog, 3);
-  guard.run(TscCycles{1});
+  guard.run(TscCycles{1}, true);
   EXPECT_EQ(backlog->left_to(), 3U);
 }
 
@@ -37,16 +37,32 @@ TEST(TxGuard, ByTimeLeftIsTheHeadOfAFullRingsTimeAgo) {
   const auto backlog = backlog_of();
   TxGuard guard{{.longest = TscCycles{100}}, {backlog.get()}};
   pass(*backlog, 3);
-  guard.run(TscCycles{1000});
+  guard.run(TscCycles{1000}, true);
   pass(*backlog, 2);
-  guard.run(TscCycles{1099});
+  guard.run(TscCycles{1099}, true);
   EXPECT_EQ(backlog->left_to(), 0U);
-  guard.run(TscCycles{1100});
+  guard.run(TscCycles{1100}, true);
   EXPECT_EQ(backlog->left_to(), 3U);
-  guard.run(TscCycles{1199});
+  guard.run(TscCycles{1199}, true);
   EXPECT_EQ(backlog->left_to(), 3U);
-  guard.run(TscCycles{1200});
+  guard.run(TscCycles{1200}, true);
   EXPECT_EQ(backlog->left_to(), 5U);
+}
+
+TEST(TxGuard, SwitchedOffItStillWaitsForTakersButNotForTxQueues) {
+  const auto backlog = backlog_of();
+  HandOverRing ring{64, *std::pmr::new_delete_resource()};
+  TxGuard guard{{.longest = TscCycles{1'000'000}, .rings = {&ring}}, {backlog.get()}};
+  ASSERT_TRUE(ring.put({}));
+  ring.publish();
+  pass(*backlog, 1);
+  guard.run(TscCycles{1}, false);
+  guard.run(TscCycles{2}, false);
+  EXPECT_EQ(backlog->left_to(), 0U);
+  static_cast<void>(ring.take(1));
+  ring.finish();
+  guard.run(TscCycles{3}, false);
+  EXPECT_EQ(backlog->left_to(), 1U);
 }
 
 // What the fake driver says; the test's, since the guard takes a plain function.
@@ -64,14 +80,14 @@ TEST(TxGuard, ByStatusAsksForTheDescriptorThatWasWrittenLastWhenTheHeadWasNoted)
                 {backlog.get()}};
   pass(*backlog, 3);
   sent = 3;
-  guard.run(TscCycles{1});  // notes head 3
+  guard.run(TscCycles{1}, true);  // notes head 3
   sent = 10;
   answer_done = false;
-  guard.run(TscCycles{2});
+  guard.run(TscCycles{2}, true);
   EXPECT_EQ(asked_offset, 512 - 1 - 7) << "seven frames were written since";
   EXPECT_EQ(backlog->left_to(), 0U);
   answer_done = true;
-  guard.run(TscCycles{3});
+  guard.run(TscCycles{3}, true);
   EXPECT_EQ(backlog->left_to(), 3U);
 }
 
@@ -81,10 +97,10 @@ TEST(TxGuard, ADescriptorThatWasWrittenOverHasLeftWhateverTheStatusSays) {
   TxGuard guard{{.by_status = {{.descriptors = 512, .sent = &sent}}, .is_done = fake_status},
                 {backlog.get()}};
   pass(*backlog, 1);
-  guard.run(TscCycles{1});
+  guard.run(TscCycles{1}, true);
   answer_done = false;
   sent += 512;
-  guard.run(TscCycles{2});
+  guard.run(TscCycles{2}, true);
   EXPECT_EQ(backlog->left_to(), 1U);
 }
 
@@ -95,21 +111,21 @@ TEST(TxGuard, WaitsForWhatWasHandedOverUntilItsTakerIsGivenUp) {
   ASSERT_TRUE(ring.put({}));
   ring.publish();
   pass(*backlog, 1);
-  guard.run(TscCycles{1});
-  guard.run(TscCycles{2});
+  guard.run(TscCycles{1}, true);
+  guard.run(TscCycles{2}, true);
   EXPECT_EQ(backlog->left_to(), 0U);
   static_cast<void>(ring.take(1));
   ring.finish();
-  guard.run(TscCycles{3});
+  guard.run(TscCycles{3}, true);
   EXPECT_EQ(backlog->left_to(), 1U);
   ASSERT_TRUE(ring.put({}));
   ring.publish();
   pass(*backlog, 1);
-  guard.run(TscCycles{4});
-  guard.run(TscCycles{5});
+  guard.run(TscCycles{4}, true);
+  guard.run(TscCycles{5}, true);
   EXPECT_EQ(backlog->left_to(), 1U) << "the second one waits at the taker";
   guard.give_up(1);
-  guard.run(TscCycles{6});
+  guard.run(TscCycles{6}, true);
   EXPECT_EQ(backlog->left_to(), 2U);
 }
 
@@ -150,7 +166,7 @@ class Wire {
     dispatcher->flush(true);
     for (std::size_t w = 0; w < 2; ++w) {
       work(w);
-      guards[w].run(TscCycles{now});
+      guards[w].run(TscCycles{now}, true);
     }
     leave(now % 2);
   }
