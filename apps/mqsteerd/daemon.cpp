@@ -2,8 +2,7 @@
 
 #include "config/device_name.h"
 #include "config/validate.h"
-#include "handlers/forward.h"
-#include "handlers/sink.h"
+#include "handler_choice.h"
 #include "port/kernel_interface.h"
 #include "port/port.h"
 #include "runtime/plan.h"
@@ -59,19 +58,18 @@ std::vector<PortBound> bounds_of(const Config& config) {
   return bounds;
 }
 
-Expected<Plan> plan_for(const Config& config, const std::vector<PortCapabilities>& ports) {
+Expected<Plan> plan_for(const Config& config, const std::vector<PortCapabilities>& ports,
+                        const ChosenHandler& handler) {
   const auto lcores = lcores_for(config);
   if (!lcores) return tl::unexpected(lcores.error());
-  PlanInput input{.config = config, .lcores = *lcores};
+  PlanInput input{.config = config,
+                  .lcores = *lcores,
+                  .hands_over = handler.needs.hands_over,
+                  .handler_bytes = handler.needs.bytes};
   for (std::size_t i = 0; i < ports.size(); ++i) {
     input.ports.push_back(facts_of(ports[i], config.ports[i]));
   }
   return make_plan(input);
-}
-
-LoopFactory loops_for(const Config& config, const std::vector<PortCapabilities>& ports) {
-  if (config.bridges.empty()) return loops_with(Sink{});
-  return loops_with(Forward{peers_of(config, ports)});
 }
 
 std::uint64_t lost_at_stop(const TotalFigures& before, const TotalFigures& after) {
@@ -116,7 +114,9 @@ Expected<Eal> start_eal(const Config& config) {
     }
   }
   eal.hugepages = config.hugepages == Hugepages::kAuto;
-  eal.memory_mb = memory_bound_bytes(config, lcores->size(), bounds_of(config)) / kBytesPerMb + 1;
+  const std::size_t bytes =
+      memory_bound_bytes(config, lcores->size(), bounds_of(config), handler_needs(config));
+  eal.memory_mb = bytes / kBytesPerMb + 1;
   eal.log = [](std::string_view line) {
     log_line(LogLevel::kWarning, "dpdk: " + std::string{line});
   };
@@ -140,15 +140,20 @@ Expected<Eal> start_eal(const Config& config) {
 Expected<std::unique_ptr<Runtime>> start_runtime(const Eal& eal, const Config& config) {
   auto ports = open_ports(config);
   if (!ports) return tl::unexpected(ports.error());
-  auto plan = plan_for(config, *ports);
+  const auto lcores = lcores_for(config);
+  if (!lcores) return tl::unexpected(lcores.error());
+  auto handler = choose_handler(config, *ports, static_cast<std::uint16_t>(lcores->size()));
+  if (!handler) return tl::unexpected(handler.error());
+  auto plan = plan_for(config, *ports, *handler);
   if (!plan) return tl::unexpected(plan.error());
   for (const std::string& note : plan->notes) log_line(LogLevel::kWarning, note);
-  auto loops = loops_for(config, *ports);
   auto runtime = Runtime::start({.eal = &eal,
                                  .config = config,
                                  .plan = std::move(*plan),
                                  .ports = std::move(*ports),
-                                 .loops = std::move(loops)});
+                                 .loops = std::move(handler->loops),
+                                 .figures = std::move(handler->figures),
+                                 .checksums = handler->checksums});
   if (!runtime) return runtime;
   for (const auto& port : (*runtime)->ports()) {
     for (const std::string& note : port->notes()) log_line(LogLevel::kWarning, note);

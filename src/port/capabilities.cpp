@@ -68,6 +68,9 @@ void fill_from_device(PortCapabilities& port, const rte_eth_dev_info& info) {
   port.reta_entries = std::min(profile.reta_entries, info.reta_size);
   port.rss_types = profile.rss_types & info.flow_type_rss_offloads;
   static_cast<void>(rte_eth_dev_get_mtu(port.id.value(), &port.mtu));
+  rte_ether_addr mac{};
+  if (rte_eth_macaddr_get(port.id.value(), &mac) == 0)
+    std::ranges::copy(mac.addr_bytes, port.mac.begin());
 }
 
 void fill_from_kernel(PortCapabilities& port, const KernelInterface& kernel) {

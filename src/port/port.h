@@ -9,6 +9,7 @@
 
 #include <rte_ethdev.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,12 +40,13 @@ struct PortCapabilities {
   std::uint16_t max_rx_descriptors = 0;
   std::uint16_t min_tx_descriptors = 0;
   std::uint16_t max_tx_descriptors = 0;
-  int numa_node = -1;              ///< -1: none or unknown
-  std::uint32_t link_mbps = 0;     ///< 0: unknown
-  std::uint16_t max_mtu = 1500;    ///< bytes of L3
-  std::uint16_t mtu = 1500;        ///< as the device has it now
-  std::uint16_t reta_entries = 0;  ///< 0: no indirection table
-  std::uint64_t rss_types = 0;     ///< RTE_ETH_RSS_*; 0: no RSS
+  std::array<std::uint8_t, 6> mac{};  ///< the device's own; zeros where it has none
+  int numa_node = -1;                 ///< -1: none or unknown
+  std::uint32_t link_mbps = 0;        ///< 0: unknown
+  std::uint16_t max_mtu = 1500;       ///< bytes of L3
+  std::uint16_t mtu = 1500;           ///< as the device has it now
+  std::uint16_t reta_entries = 0;     ///< 0: no indirection table
+  std::uint64_t rss_types = 0;        ///< RTE_ETH_RSS_*; 0: no RSS
   const NicProfile* profile = &conservative_profile();
   std::vector<std::string> notes;  ///< what the operator should know; one line each
 

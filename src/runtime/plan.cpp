@@ -151,7 +151,7 @@ void count_bytes(Plan& plan, const PlanInput& input) {
   const std::uint32_t flows = input.config.steering.rfs_flows;
   plan.current_bits =
       std::max(SteeringTable::kMaxBits,
-               SteeringTable::current_bits(
+               SteeringTable::current_bits_of(
                    {.mode = SteeringMode::kRfs, .bits = kRpsBucketBits, .rfs_flows = flows}));
   plan.rfs_bytes = RfsTable::bytes(flows);
   const std::size_t per_rx = (sizeof(std::uint64_t) << plan.current_bits) +

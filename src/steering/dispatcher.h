@@ -108,9 +108,7 @@ class Dispatcher {
         });
         return;
       case SteeringMode::kRfs:
-        for (const PacketMeta& packet : burst) table.rfs()->prefetch(packet.hash);
-        steer<kByFlow>(burst,
-                       [&table](std::uint32_t hash) { return table.current_bucket_of(hash); });
+        steer_by_flow(burst);
         return;
     }
   }
@@ -275,27 +273,41 @@ class Dispatcher {
     }
   }
 
-  /// Who says where a packet should go: its bucket, or under rfs its flow.
-  enum DesiredOf : bool { kByBucket, kByFlow };
-
   /// A large table's words are asked for one burst ahead of their use; a small one is in the cache.
-  template <DesiredOf of = kByBucket, class BucketOf>
+  template <class BucketOf>
   void steer(std::span<const PacketMeta> burst, BucketOf bucket_of) noexcept {
-    if (of == kByFlow || table_->shape().bits > kCachedBits) {
+    if (table_->shape().bits > kCachedBits) {
       for (const PacketMeta& packet : burst) __builtin_prefetch(&words_[bucket_of(packet.hash)], 1);
     }
     for (const PacketMeta& packet : burst) {
       const std::uint32_t bucket = bucket_of(packet.hash);
-      const Desired desired =
-          of == kByFlow ? table_->desired_of(packet.hash) : table_->desired(bucket);
-      std::uint16_t worker = worker_of(word_at(bucket));
-      if (__builtin_expect(worker != desired.worker(), 0)) {
-        worker = move(bucket, desired, packet);
-        if (worker == kHeld) continue;
-      }
-      admit(worker, packet);
-      set_word(bucket, word(worker, backlogs_[worker]->tail()));
+      steer(packet, bucket, table_->desired(bucket));
     }
+  }
+
+  /// Under rfs the flow says where it should be, and its bucket where it is.
+  void steer_by_flow(std::span<const PacketMeta> burst) noexcept {
+    const SteeringTable& table = *table_;
+    const RfsTable& rfs = *table.rfs();
+    const auto live = table.live_set();
+    const unsigned bits = table.current_bits();
+    for (const PacketMeta& packet : burst) {
+      rfs.prefetch(packet.hash);
+      __builtin_prefetch(&words_[rps_bucket(packet.hash, bits)], 1);
+    }
+    for (const PacketMeta& packet : burst) {
+      steer(packet, rps_bucket(packet.hash, bits), table.desired_under_rfs(packet.hash, live));
+    }
+  }
+
+  void steer(const PacketMeta& packet, std::uint32_t bucket, Desired desired) noexcept {
+    std::uint16_t worker = worker_of(word_at(bucket));
+    if (__builtin_expect(worker != desired.worker(), 0)) {
+      worker = move(bucket, desired, packet);
+      if (worker == kHeld) return;
+    }
+    admit(worker, packet);
+    set_word(bucket, word(worker, backlogs_[worker]->tail()));
   }
 
   /// The worker for a packet whose bucket is not where it should be; kHeld: the packet is taken.

@@ -54,13 +54,20 @@ class SteeringTable {
     unsigned shift = 0;           ///< soft-rss: hash bits left to the NIC
     std::uint32_t rfs_flows = 0;  ///< rfs: flows to remember
   };
+  /// The live workers of one moment.
+  struct LiveSet {
+    std::array<std::uint64_t, kMaxWorkers / 64U> bits{};
+    [[nodiscard]] bool has(WorkerId worker) const noexcept {
+      return ((bits[worker.value() / 64U] >> (worker.value() % 64U)) & 1U) != 0;
+    }
+  };
   static constexpr unsigned kMaxBits = 16;
 
   /// memory: for rfs's table, outlives this
   SteeringTable(const Shape& shape, const HasherConfig& hasher,
                 std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
       : shape_{shape},
-        current_bits_{current_bits(shape)},
+        current_bits_{current_bits_of(shape)},
         hasher_{hasher},
         desired_{std::make_unique<std::atomic<std::uint16_t>[]>(buckets())} {
     assert(shape.bits <= kMaxBits);
@@ -72,12 +79,13 @@ class SteeringTable {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] const FlowHasher& hasher() const noexcept { return hasher_; }
   [[nodiscard]] std::uint32_t buckets() const noexcept { return 1U << shape_.bits; }
+  [[nodiscard]] unsigned current_bits() const noexcept { return current_bits_; }
   [[nodiscard]] std::uint32_t current_buckets() const noexcept { return 1U << current_bits_; }
   /// Where flows are consumed; nullptr in all modes but rfs.
   [[nodiscard]] RfsTable* rfs() const noexcept { return rfs_.get(); }
 
   /// log2 of the buckets that an RX lcore keeps the current worker of.
-  [[nodiscard]] static unsigned current_bits(const Shape& shape) noexcept {
+  [[nodiscard]] static unsigned current_bits_of(const Shape& shape) noexcept {
     if (shape.mode != SteeringMode::kRfs) return shape.bits;
     // Four buckets a flow: at most one flow in five shares its bucket.
     const auto bits =
@@ -113,6 +121,14 @@ class SteeringTable {
     DesiredBy why{};
     return desired_of(hash, why);
   }
+  /// The same under rfs, for a burst's worth of calls: `live` is read once.
+  [[nodiscard]] Desired desired_under_rfs(std::uint32_t hash, const LiveSet& live) const noexcept {
+    const auto consumer = rfs_->find(hash);
+    if (__builtin_expect(consumer && live.has(consumer->worker), 1)) {
+      return Desired::of(consumer->worker, consumer->pinned);
+    }
+    return desired(rps_bucket(hash, shape_.bits));
+  }
 
   /// Any thread. Relaxed: a bucket's desired worker publishes nothing but itself, and an RX lcore
   /// that sees it late only moves the bucket late.
@@ -135,10 +151,14 @@ class SteeringTable {
 
   // --- live workers: those that may get flows -------------------------------------------------
 
-  [[nodiscard]] bool live(WorkerId worker) const noexcept {
-    const std::uint64_t bits = live_[worker.value() / 64U].load(std::memory_order_relaxed);
-    return ((bits >> (worker.value() % 64U)) & 1U) != 0;
+  [[nodiscard]] LiveSet live_set() const noexcept {
+    LiveSet set;
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+      set.bits[i] = live_[i].load(std::memory_order_relaxed);
+    }
+    return set;
   }
+  [[nodiscard]] bool live(WorkerId worker) const noexcept { return live_set().has(worker); }
   /// Only these may get flows from here on. Any thread but one at a time.
   void set_live(std::span<const WorkerId> workers) noexcept {
     std::array<std::uint64_t, kMaxWorkers / 64U> bits{};
