@@ -1,6 +1,7 @@
 #include "handlers/rr/settings.h"
 
 #include "handlers/rr/connection_table.h"
+#include "handlers/rr/counters.h"
 #include "handlers/rr/echo_store.h"
 #include "handlers/rr/owner_table.h"
 #include "handlers/rr/timer_queue.h"
@@ -75,7 +76,8 @@ Expected<RrSettings> rr_settings(const RrConfig& config, PortId port, const MacA
 std::size_t rr_memory_bytes(const RrSettings& settings, std::uint16_t workers) noexcept {
   const std::size_t worker = rr::ConnectionTable::bytes(settings.connections) +
                              rr::TimerQueue::bytes(settings.connections) +
-                             rr::EchoStore::bytes(settings.buffers(), settings.buffer_bytes());
+                             rr::EchoStore::bytes(settings.buffers(), settings.buffer_bytes()) +
+                             sizeof(RrCounters);
   return workers * worker + rr::OwnerTable::bytes(std::uint64_t{settings.connections} * workers);
 }
 

@@ -65,12 +65,16 @@ inline void write_tcp(std::byte* tcp, const Outgoing& out) noexcept {
   if (out.mss != 0) store_be32(tcp + 20, 0x02040000U | out.mss);
 }
 
+/// The flags that DPDK gives out by name, such as the order check's: they are of the packet, not of
+/// its bytes, so an answer keeps them.
+inline constexpr std::uint64_t kNamedFlags = (RTE_MBUF_F_LAST_FREE << 1U) - RTE_MBUF_F_FIRST_FREE;
+
 /// The mbuf is a frame of so many bytes now, to be sent as it stands.
 inline void reset_for_tx(rte_mbuf& mbuf, std::size_t bytes) noexcept {
   mbuf.data_len = static_cast<std::uint16_t>(bytes);
   mbuf.pkt_len = mbuf.data_len;
   mbuf.packet_type = 0;
-  mbuf.ol_flags = 0;
+  mbuf.ol_flags &= kNamedFlags;
   mbuf.tx_offload = 0;
 }
 
@@ -93,7 +97,7 @@ inline void write_segment(rte_mbuf& mbuf, const Outgoing& out, const LocalEnd& l
   reset_for_tx(mbuf, out.bytes());
   if (in_nic) {
     store_raw(tcp + 16, sum.folded());
-    mbuf.ol_flags =
+    mbuf.ol_flags |=
         RTE_MBUF_F_TX_TCP_CKSUM |
         (out.peer.ipv6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM);
     mbuf.l2_len = kEthernetBytes;

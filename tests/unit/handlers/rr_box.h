@@ -114,6 +114,15 @@ class RrBox {
     }
   }
 
+  /// Time passes until something is sent. returns: how many ms; most + 1: nothing was
+  std::uint64_t pass_until_sent(std::uint64_t most) {
+    for (std::uint64_t ms = 1; ms <= most; ++ms) {
+      pass(1);
+      if (!silent()) return ms;
+    }
+    return most + 1;
+  }
+
   /// The oldest frame that was sent; none: nothing was.
   std::optional<Bytes> frame() {
     for (auto& each : outboxes) {

@@ -1,0 +1,158 @@
+// The pieces alone: checksum, SipHash, clock, settings, counters.
+
+#include "fake_outbox.h"
+#include "handlers/rr/checksum.h"
+#include "handlers/rr/clock.h"
+#include "handlers/rr/counters.h"
+#include "handlers/rr/responder.h"
+#include "handlers/rr/settings.h"
+#include "handlers/rr/shared.h"
+#include "handlers/rr/siphash.h"
+#include "support/packet_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace mqsteer::test {
+namespace {
+
+std::uint16_t ours(std::span<const std::uint8_t> bytes) {
+  rr::Checksum sum;
+  sum.add(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  return __builtin_bswap16(sum.value());
+}
+
+TEST(RrChecksum, ExampleOfRfc1071) {
+  const Bytes example{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7};
+  EXPECT_EQ(ours(example), 0xffff - 0xddf2);
+}
+
+TEST(RrChecksum, EqualsTheBytewiseDefinitionAtEveryLengthAndAlignment) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random{seed};
+  Bytes bytes(1600);
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  for (std::size_t at = 0; at < 8; ++at) {
+    for (std::size_t size = 0; size < 1500; ++size) {
+      const auto part = std::span{bytes}.subspan(at, size);
+      ASSERT_EQ(ours(part), checksum_end(checksum_add(0, part))) << "seed " << seed;
+    }
+  }
+}
+
+TEST(RrChecksum, LargestSumsDoNotOverflow) {
+  const Bytes ones(65534, 0xff);
+  EXPECT_EQ(ours(ones), 0);
+  EXPECT_EQ(ours(Bytes(65534, 0)), 0xffff);
+}
+
+TEST(RrSipHash, VectorsOfItsAuthors) {
+  // Reference implementation, vectors.h: key 00..0f, input 00, 01, ... of 0, 8 and 16 bytes.
+  const rr::SipKey key{0x0706050403020100U, 0x0f0e0d0c0b0a0908U};
+  const std::vector<std::uint64_t> words{0x0706050403020100U, 0x0f0e0d0c0b0a0908U};
+  const std::span all{words};
+  EXPECT_EQ(rr::siphash(key, all.first(0)), 0x726fdb47dd0e0e31U);
+  EXPECT_EQ(rr::siphash(key, all.first(1)), 0x93f5f5799a932462U);
+  EXPECT_EQ(rr::siphash(key, all), 0x3f2acc7f57c29bdbU);
+}
+
+TEST(RrClock, TicksLastAtLeastAsLongAsAskedFor) {
+  for (const std::uint64_t hz :
+       {1'000'000ULL, 1'000'000'000ULL, 2'100'000'000ULL, 4'999'999'999ULL}) {
+    const rr::TickClock clock{hz};
+    for (const std::uint64_t ms : {1ULL, 200ULL, 60'000ULL}) {
+      const rr::Tick start = clock.at(TscCycles{hz * 5});
+      const auto before = clock.at(TscCycles{hz * 5 + (ms - 1) * hz / 1000});
+      const auto behind = clock.at(TscCycles{hz * 5 + (ms + 2) * hz / 1000 + 2});
+      EXPECT_FALSE(rr::is_due(start + clock.ticks(ms), before)) << hz << ' ' << ms;
+      EXPECT_TRUE(rr::is_due(start + clock.ticks(ms), behind)) << hz << ' ' << ms;
+    }
+  }
+}
+
+TEST(RrCounters, EveryNameIsThereOnce) {
+  const std::set<std::string_view> names{kRrCountNames.begin(), kRrCountNames.end()};
+  EXPECT_EQ(names.size(), kRrCounts);
+}
+
+TEST(RrCounters, FiguresHaveEveryCounterAndTheConnections) {
+  RrShared shared{{.connections = 8}, 2, 1'000'000'000, *std::pmr::new_delete_resource()};
+  shared.own_counters(WorkerId{1}).add(RrCount::kTransactions, 7);
+  shared.own_counters(WorkerId{1}).set_connections(3);
+  const auto figures = shared.figures(WorkerId{1});
+  EXPECT_EQ(figures.size(), kRrCounts + 1);
+  EXPECT_THAT(figures, testing::Contains(testing::Pair("transactions", 7U)));
+  EXPECT_THAT(figures, testing::Contains(testing::Pair("connections", 3U)));
+}
+
+Expected<RrSettings> settings_of(const RrConfig& config) {
+  return rr_settings(config, PortId{1}, {2, 0, 0, 0, 0, 2}, 1500);
+}
+
+TEST(RrSettingsFromConfig, AddressesAreReadAndFiguresTaken) {
+  const auto made = settings_of({.port = "x",
+                                 .ipv4 = "10.1.2.3",
+                                 .ipv6 = "fe80::5",
+                                 .tcp_port = 80,
+                                 .connections = 100,
+                                 .work_ns = 300});
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->ipv4, (Ipv4Address{10, 1, 2, 3}));
+  EXPECT_EQ(made->ipv6->front(), 0xfe);
+  EXPECT_EQ(made->tcp_port, 80);
+  EXPECT_EQ(made->connections, 100U);
+  EXPECT_EQ(made->work_ns, 300U);
+}
+
+TEST(RrSettingsFromConfig, WhatCannotWorkIsRefusedByName) {
+  using testing::HasSubstr;
+  EXPECT_THAT(settings_of({}).error().message, HasSubstr("rr.ipv4"));
+  EXPECT_THAT(settings_of({.ipv4 = "10.0.0"}).error().message, HasSubstr("10.0.0 is no address"));
+  EXPECT_THAT(settings_of({.ipv4 = "224.0.0.1"}).error().message, HasSubstr("cannot be"));
+  EXPECT_THAT(settings_of({.ipv6 = "10.0.0.1"}).error().message, HasSubstr("rr.ipv6"));
+  EXPECT_THAT(settings_of({.ipv6 = "::1"}).error().message, HasSubstr("cannot be"));
+  EXPECT_THAT(settings_of({.ipv4 = "10.0.0.1", .tcp_port = 0}).error().message,
+              HasSubstr("tcp_port"));
+  EXPECT_THAT(settings_of({.ipv4 = "10.0.0.1", .connections = 0}).error().message,
+              HasSubstr("rr.connections"));
+  EXPECT_THAT(settings_of({.ipv4 = "10.0.0.1", .work_ns = 1'000'001}).error().message,
+              HasSubstr("rr.work_ns"));
+}
+
+/// Counts what is taken from it.
+class CountingMemory final : public std::pmr::memory_resource {
+ public:
+  std::size_t taken = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    taken += bytes;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+};
+
+TEST(RrMemory, IsWhatThePlanPrints) {
+  for (const std::uint32_t connections : {1U, 1000U, 65536U}) {
+    CountingMemory memory;
+    const RrSettings settings{.connections = connections};
+    RrShared shared{settings, 2, 1'000'000'000, memory};
+    const rr::Responder<FakeOutbox> one{shared, WorkerId{0}, memory};
+    const rr::Responder<FakeOutbox> two{shared, WorkerId{1}, memory};
+    const rr::Responder<FakeOutbox> none{shared, WorkerId{0xffff}, memory};
+    EXPECT_EQ(memory.taken, rr_memory_bytes(settings, 2));
+  }
+}
+
+}  // namespace
+}  // namespace mqsteer::test
