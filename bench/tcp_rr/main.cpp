@@ -38,7 +38,10 @@ void print(const InProcessResult& result) {
                 median(point.tps), median(point.p50_us), median(point.p99_us),
                 median(point.hops_pct), median(point.client_pct), median(point.work_cycles));
   }
-  std::printf("order: %lu checked at TX, %lu reordered\n", result.checked, result.reordered);
+  std::printf("order: %lu checked at TX, %lu reordered; the check costs a transaction",
+              result.checked, result.reordered);
+  for (const double ns : result.check_ns) std::printf(" %.0f", ns);
+  std::printf(" ns (by mode)\n");
   for (const std::string& fault : result.faults) std::printf("FAULT %s\n", fault.c_str());
 }
 
@@ -64,6 +67,7 @@ Json to_json(const InProcessResult& result, const InProcessPlan& plan) {
           {"points", std::move(points)},
           {"checked", result.checked},
           {"reordered", result.reordered},
+          {"check_ns", result.check_ns},
           {"faults", result.faults}};
 }
 

@@ -92,8 +92,11 @@ Expected<std::unique_ptr<RrBox>> RrBox::start(const Config& config) {
   product.steering.order_check = config.order_check;
   product.steering.balance = false;
   const std::vector<PortCapabilities> ports{ring_port(static_cast<std::uint16_t>(port))};
-  const auto settings = rr_settings(product.rr, ports[0].id, {0x02, 0, 0, 0, 0, 0x09}, 1500);
+  auto settings = rr_settings(product.rr, ports[0].id, {0x02, 0, 0, 0, 0, 0x09}, 1500);
   if (!settings) return tl::unexpected(settings.error());
+  // The client acknowledges with its next request only, and of a million flows each has its turn
+  // twice a second: an echo must not be taken for lost by then.
+  settings->first_timeout_ms = 10'000;
   PlanInput input{.config = product,
                   .lcores = {LcoreId{0}, LcoreId{1}},
                   .ports = {facts_of(ports[0], product.ports[0])},

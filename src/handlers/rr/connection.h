@@ -52,6 +52,7 @@ struct alignas(64) Connection {
   Tick deadline = 0;                 ///< of the timer
   Tick last_heard = 0;               ///< of a segment inside the window
   Tick challenged = 0;               ///< when the last challenge ACK was sent
+  Sequence offered_to = 0;           ///< the right edge of the window as the client knows it
   Sequence window_sequence = 0;      ///< SND.WL1
   Sequence window_ack = 0;           ///< SND.WL2
   std::uint32_t hash = 0;            ///< flow hash at the SYN: its entry in the owner table

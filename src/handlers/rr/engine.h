@@ -29,7 +29,6 @@ namespace mqsteer::rr {
 template <class Out>
 class Engine {
  public:
-  static constexpr std::uint64_t kFirstTimeoutMs = 200;
   static constexpr std::uint64_t kSynAckTimeoutMs = 1000;
   static constexpr std::uint64_t kMostTimeoutMs = 60'000;
   static constexpr std::uint8_t kMostRetries = 8;        ///< 102 s in all
@@ -129,11 +128,20 @@ class Engine {
     bool owes_ack = take_text(c, s, carrier);
     if (s.has(kFin)) owes_ack |= take_fin(c, s);
     if (send_what_may_go(c, carrier)) return;
-    if (owes_ack) {
+    if (owes_ack || window_has_opened(c)) {
       sender_.send_ack(c, carrier);
     } else {
       counters_.add(RrCount::kAcksReceived);
     }
+  }
+
+  /// Whether the client should hear of a larger window than it knows of: not for a few bytes.
+  /// Source: RFC 9293, section 3.8.6.2.2
+  [[nodiscard]] bool window_has_opened(const Connection& c) const noexcept {
+    const std::uint32_t known = c.offered_to - c.receive_next;
+    const std::uint32_t half = shared_.settings().buffer_bytes() / 2;
+    const auto worth = std::min<std::uint32_t>(half, local_.mss(c.peer.ipv6));
+    return echoes_.room(c) - known >= worth;
   }
 
   /// A SYN, the first one or again: the half-open connection becomes that of this one. A client
@@ -371,7 +379,7 @@ class Engine {
     if (wanted == Timer::kNone) {
       c.timer = Timer::kNone;
     } else if (c.timer != wanted) {
-      start(c, wanted, kFirstTimeoutMs);
+      start(c, wanted, shared_.settings().first_timeout_ms);
     }
   }
 
@@ -404,7 +412,7 @@ class Engine {
     Carrier none;
     const std::uint32_t window = std::max<std::uint32_t>(c.peer_window, 1);
     if (!send_piece(c, next_piece(c, window), none)) c.next = c.sent_to;
-    start(c, Timer::kRetransmit, kFirstTimeoutMs);
+    start(c, Timer::kRetransmit, shared_.settings().first_timeout_ms);
   }
 
   /// One byte into the closed window: its ACK says whether it has opened. A client that keeps it
@@ -422,7 +430,7 @@ class Engine {
       c.probed = c.sent_to == c.next;
       counters_.add(RrCount::kWindowProbes);
     }
-    start(c, Timer::kPersist, kFirstTimeoutMs);
+    start(c, Timer::kPersist, shared_.settings().first_timeout_ms);
   }
 
   /// Looks for clients that have vanished, a few connections at a time.

@@ -18,7 +18,8 @@
 namespace mqsteer::rr {
 
 /// Makes the segments of a worker and gives them to the outbox: in the packet that they answer
-/// where it can carry them, else in a fresh mbuf. Changes no connection.
+/// where it can carry them, else in a fresh mbuf. Changes nothing of a connection but
+/// what the client knows of its window.
 ///
 /// Out: Outbox, or what a test puts in its place
 template <class Out>
@@ -40,28 +41,27 @@ class Sender {
 
   // All: returns false where there was no mbuf.
 
-  [[nodiscard]] bool send_piece(const Connection& c, const Piece& piece,
-                                Carrier& carrier) noexcept {
+  [[nodiscard]] bool send_piece(Connection& c, const Piece& piece, Carrier& carrier) noexcept {
     Outgoing out = outgoing(c, piece.text_bytes != 0 ? kAck | kPsh : kAck);
     out.text_bytes = piece.text_bytes;
     if (piece.fin) out.flags |= kFin;
     return send(out, &c, carrier);
   }
 
-  [[nodiscard]] bool send_syn_ack(const Connection& c, Carrier& carrier) noexcept {
+  [[nodiscard]] bool send_syn_ack(Connection& c, Carrier& carrier) noexcept {
     Outgoing out = outgoing(c, kSyn | kAck);
     out.sequence = c.unacked;
     out.mss = local_.mss(c.peer.ipv6);
     return send(out, nullptr, carrier);
   }
 
-  void send_ack(const Connection& c, Carrier& carrier) noexcept {
+  void send_ack(Connection& c, Carrier& carrier) noexcept {
     Outgoing out = outgoing(c, kAck);
     out.sequence = c.sent_to;
     if (!send(out, nullptr, carrier)) counters_.add(RrCount::kUnanswered);
   }
 
-  void send_reset(const Connection& c) noexcept {
+  void send_reset(Connection& c) noexcept {
     Outgoing out = outgoing(c, kRst | kAck);
     out.sequence = c.sent_to;
     Carrier none;
@@ -87,7 +87,8 @@ class Sender {
   }
 
  private:
-  [[nodiscard]] Outgoing outgoing(const Connection& c, int flags) const noexcept {
+  [[nodiscard]] Outgoing outgoing(Connection& c, int flags) const noexcept {
+    c.offered_to = c.receive_next + echoes_.room(c);
     return {.peer = c.peer,
             .mac = c.mac,
             .flags = static_cast<std::uint8_t>(flags),

@@ -24,29 +24,30 @@ struct RrSettings {
   std::optional<Ipv4Address> ipv4 = {};
   std::optional<Ipv6Address> ipv6 = {};
   std::uint16_t tcp_port = 7;
-  std::uint16_t mtu = 1500;            ///< of the port, in bytes without the Ethernet header
-  std::uint32_t connections = 65536;   ///< that one worker can own, half-open ones included
-  std::uint32_t work_ns = 0;           ///< extra work for every request; 0: none
-  std::uint32_t idle_timeout_s = 600;  ///< a connection this long without a segment is reset
+  std::uint16_t mtu = 1500;              ///< of the port, in bytes without the Ethernet header
+  std::uint32_t connections = 65536;     ///< that one worker can own, half-open ones included
+  std::uint32_t work_ns = 0;             ///< extra work for every request; 0: none
+  std::uint32_t first_timeout_ms = 200;  ///< until an echo is sent again; doubles each time
+  std::uint32_t idle_timeout_s = 600;    ///< a connection this long without a segment is reset
 
-  /// Bytes of echo that may wait for a connection, and so the window it offers: room for a full
-  /// segment, a power of two.
+  /// Bytes of echo that may wait for a connection, and so the window it offers, a power of two: a
+  /// full segment whose echo is not acknowledged yet, and the next one, which brings that ACK.
   [[nodiscard]] std::uint32_t buffer_bytes() const noexcept {
-    return std::bit_ceil(mtu < kLeastBufferBytes ? kLeastBufferBytes : std::uint32_t{mtu});
+    return std::bit_ceil(2U * (mtu < kLeastMtu ? kLeastMtu : std::uint32_t{mtu}));
   }
-  /// Buffers of a worker, for echoes that do not fit into the connection itself. A quarter of the
+  /// Buffers of a worker, for echoes that do not fit into the connection itself. An eighth of the
   /// connections can wait with more than a few bytes at the same time; all of them when few.
   [[nodiscard]] std::uint32_t buffers() const noexcept {
-    const std::uint32_t quarter = connections / 4;
+    const std::uint32_t eighth = connections / 8;
     const std::uint32_t least = connections < kLeastBuffers ? connections : kLeastBuffers;
-    return quarter < least ? least : quarter;
+    return eighth < least ? least : eighth;
   }
 
-  static constexpr std::uint32_t kLeastBufferBytes = 2048;
+  static constexpr std::uint32_t kLeastMtu = 1500;
   static constexpr std::uint32_t kLeastBuffers = 1024;
   static constexpr std::uint32_t kMaxConnections = 1U << 24U;
   static constexpr std::uint16_t kMinMtu = 1280;  ///< RFC 8200, section 5
-  static constexpr std::uint16_t kMaxMtu = 32768;
+  static constexpr std::uint16_t kMaxMtu = 16384;
   static constexpr std::uint32_t kMaxWorkNs = 1'000'000;
 };
 
