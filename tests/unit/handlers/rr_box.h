@@ -11,6 +11,7 @@
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace mqsteer::test {
@@ -79,9 +80,11 @@ class RrBox {
     run(packet_of(frame, rx_flags), worker);
     settle();
   }
-  void run(const PacketMeta& packet, std::size_t worker = 0) {
-    ++given_[worker];
-    handlers[worker]->run({{&packet, 1}}, outbox(worker), TscCycles{now});
+  void run(const PacketMeta& packet, std::size_t worker = 0) { run_burst({&packet, 1}, worker); }
+  /// packets: at most kMaxBurst
+  void run_burst(std::span<const PacketMeta> packets, std::size_t worker = 0) {
+    given_[worker] += packets.size();
+    handlers[worker]->run({packets}, outbox(worker), TscCycles{now});
   }
   void receive(const Tcp& tcp, std::size_t worker = 0) { receive(frame_of(tcp), worker); }
 

@@ -26,7 +26,7 @@ TEST_P(RrConnection, SynIsAnsweredWithSynAckAndOurMss) {
   const Tcp answer = client.heard();
   EXPECT_EQ(answer.flags, unsigned{SYN | ACK});
   EXPECT_EQ(answer.ack, client.seq);
-  EXPECT_EQ(answer.window, 2048);
+  EXPECT_EQ(answer.window, 4096);
   EXPECT_EQ(answer.client, client.base.client);
   EXPECT_THAT(answer.options, ElementsAre(2, 4, mss >> 8U, mss & 0xffU));
   EXPECT_EQ(box.count(RrCount::kConnectionsOpened), 0U);
@@ -46,7 +46,7 @@ TEST_P(RrConnection, OneByteComesBackInTheSegmentThatAcknowledgesIt) {
   EXPECT_EQ(echo.text, text_of("x"));
   EXPECT_EQ(echo.ack, client.seq);
   EXPECT_EQ(echo.flags, unsigned{ACK | PSH});
-  EXPECT_EQ(echo.window, 2047);
+  EXPECT_EQ(echo.window, 4095);
   EXPECT_TRUE(box.silent());
   EXPECT_EQ(box.outbox().originated, 0U) << "the received packet itself is the answer";
 }
@@ -117,7 +117,7 @@ TEST_P(RrConnection, RequestsSentBeforeTheEchoIsAcknowledgedAreEchoedInOrder) {
 TEST_P(RrConnection, WindowClosesAsEchoWaitsAndItsRightEdgeNeverGoesBack) {
   client.connect();
   std::uint32_t edge = 0;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     client.send(ACK, Bytes(512, 1));
     const auto echo = box.reply();  // not acknowledged
     ASSERT_TRUE(echo);
@@ -132,6 +132,27 @@ TEST_P(RrConnection, WindowClosesAsEchoWaitsAndItsRightEdgeNeverGoesBack) {
   EXPECT_TRUE(answer->text.empty());
   EXPECT_EQ(answer->window, 0);
   EXPECT_EQ(box.count(RrCount::kOutsideWindow), 1U);
+}
+
+TEST_P(RrConnection, WindowThatOpensAgainIsToldToTheClientOnce) {
+  client.connect();
+  for (int i = 0; i < 8; ++i) client.send(ACK, Bytes(512, 1));
+  for (int i = 0; i < 8; ++i) client.ack = box.reply()->seq + 512;
+  client.send(ACK);
+  const auto update = box.reply();
+  ASSERT_TRUE(update) << "or the client would have to probe";
+  EXPECT_EQ(update->window, 4096);
+  EXPECT_TRUE(update->text.empty());
+  client.send(ACK);
+  EXPECT_TRUE(box.silent());
+}
+
+TEST_P(RrConnection, NextFullSegmentFitsBeforeTheEchoIsAcknowledged) {
+  client.connect();
+  client.send(ACK, Bytes(mss, 1));
+  std::uint32_t edge = 0;
+  while (const auto echo = box.reply()) edge = echo->ack + echo->window;
+  EXPECT_GE(edge - client.seq, mss);
 }
 
 TEST_P(RrConnection, CloseByTheClientEndsBothDirections) {

@@ -278,7 +278,7 @@ TEST_F(RrLoss, WithoutMbufsNothingIsLostButTime) {
 
 TEST_F(RrLoss, WithoutABufferARequestIsIgnoredUntilThereIsOne) {
   auto settings = box_settings();
-  settings.connections = 5000;
+  settings.connections = 9000;
   RrBox full{settings};
   const std::uint32_t buffers = settings.buffers();
   std::vector<ScriptedClient> clients;
@@ -329,7 +329,7 @@ TEST_F(RrLoss, RstElsewhereInTheWindowIsChallenged) {
 
 TEST_F(RrLoss, RstOutsideTheWindowIsIgnored) {
   client.connect();
-  for (const std::uint32_t off : {0xffffffffU, 2048U, 0x80000000U}) {
+  for (const std::uint32_t off : {0xffffffffU, 4096U, 0x80000000U}) {
     Tcp rst = client.segment(RST);
     rst.seq += off;
     box.receive(rst);
