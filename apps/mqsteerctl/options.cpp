@@ -91,6 +91,10 @@ Expected<void> check_instance(const std::string& name) {
 Expected<KeyValues> parse_keys(const CommandSpec& spec, const std::vector<std::string>& words,
                                std::size_t first) {
   KeyValues keys;
+  for (const KeySpec& word : spec.words) {
+    if (first == words.size()) break;
+    keys.emplace(word.name, words[first++]);
+  }
   for (std::size_t i = first; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     if (equals == std::string::npos || equals == 0) {

@@ -22,11 +22,25 @@ constexpr std::array kSteeringKeys = {
     KeySpec{"symmetric", "on|off", "both directions of a flow on one worker", kOnOff},
     KeySpec{"tunnels", "inner|outer", "steer tunnels by what is inside or outside",
             EnumWords<TunnelKey>::kWords},
+    KeySpec{"fragments", "key|track", "by their addresses, or with their flow",
+            EnumWords<Fragments>::kWords},
     KeySpec{"rss_buckets", "N", "size of soft-rss's indirection table, a power of two, 2..65536"},
     KeySpec{"rss_bits", "auto|hardware|above_nic", "which hash bits soft-rss takes",
             EnumWords<RssBits>::kWords},
+    KeySpec{"balance", "on|off", "under soft-rss, move buckets from busy workers", kOnOff},
+    KeySpec{"tx_guard", "on|off", "a flow moves when it has left the old worker's TX queue",
+            kOnOff},
+    KeySpec{"order_check", "on|off", "verify the order of every flow at TX", kOnOff},
     KeySpec{"flow_limit", "on|off", "drop an elephant's packets first", kOnOff},
 };
+constexpr std::array<std::string_view, 5> kProtocols = {"tcp", "udp", "udplite", "sctp", "dccp"};
+constexpr std::array kFlowWords = {
+    KeySpec{"protocol", "PROTOCOL", "tcp, udp, udplite, sctp or dccp", kProtocols},
+    KeySpec{"from", "FROM", "one end: A.B.C.D:PORT or [IPV6]:PORT"},
+    KeySpec{"to", "TO", "the other end"},
+};
+constexpr std::array kPinKeys = {
+    KeySpec{"worker", "N", "the worker; default: where the flow is wanted now"}};
 constexpr std::array kWorkerKeys = {KeySpec{"worker", "N", "its number, as in worker show"}};
 constexpr std::array kTopKeys = {
     KeySpec{"interval_ms", "N", "from one table to the next, 100..60000; default 1000"},
@@ -38,6 +52,26 @@ constexpr std::array kTable = {
                 "what the running configuration and its file differ in"},
     CommandSpec{CommandId::kConfigShow, "config", "show",
                 "the running configuration, in the file's format"},
+    CommandSpec{CommandId::kFlowExplain,
+                "flow",
+                "explain",
+                "where a flow goes, and why, by the data path's own functions",
+                {},
+                KeysNeeded::kNone,
+                false,
+                kFlowWords},
+    CommandSpec{CommandId::kFlowPin, "flow", "pin",
+                "under rfs, send a flow to a worker whatever its consumer says", kPinKeys,
+                KeysNeeded::kNone, false, kFlowWords},
+    CommandSpec{CommandId::kFlowShow, "flow", "show", "the pinned flows, and rfs's table of flows"},
+    CommandSpec{CommandId::kFlowUnpin,
+                "flow",
+                "unpin",
+                "let a flow follow its consumer again",
+                {},
+                KeysNeeded::kNone,
+                false,
+                kFlowWords},
     CommandSpec{CommandId::kPing, "ping", "", "whether the daemon answers, and how fast"},
     CommandSpec{CommandId::kPlanShow, "plan", "show",
                 "which lcore does what, and what memory and delay that costs"},
@@ -67,13 +101,17 @@ static_assert(std::is_sorted(kTable.begin(), kTable.end(), [](const auto& a, con
 
 std::vector<std::string_view> key_words(const CommandSpec& spec) {
   std::vector<std::string_view> words;
+  for (const KeySpec& word : spec.words) words.push_back(word.name);
   for (const KeySpec& key : spec.keys) words.push_back(key.name);
   return words;
 }
 
-/// "worker=N"
+/// "worker=N", "PROTOCOL FROM TO worker=N"
 std::string forms_of(const CommandSpec& spec) {
   std::string text;
+  for (const KeySpec& word : spec.words) {
+    text.append(text.empty() ? "" : " ").append(word.value);
+  }
   for (const KeySpec& key : spec.keys) {
     if (!text.empty()) text += ' ';
     text.append(key.name).append("=").append(key.value);
@@ -142,6 +180,11 @@ Expected<void> check_keys(const CommandSpec& spec, const KeyValues& keys) {
     if (std::ranges::find(words, key) != words.end()) continue;
     if (words.empty()) return fail(spec.name() + " takes no keys, but there is " + in_quotes(key));
     return tl::unexpected(unknown_word(key, "a key of " + spec.name(), words));
+  }
+  for (const KeySpec& word : spec.words) {
+    if (keys.contains(word.name)) continue;
+    return fail(spec.name() + ": " + std::string{word.value} +
+                " is missing; allowed: " + forms_of(spec));
   }
   if (spec.needed == KeysNeeded::kOne && keys.empty()) {
     return fail(spec.name() + " needs one key at least; allowed: " + forms_of(spec));

@@ -13,6 +13,10 @@
 namespace mqsteer {
 
 enum class CommandId : std::uint8_t {
+  kFlowExplain,
+  kFlowPin,
+  kFlowUnpin,
+  kFlowShow,
   kPortShow,
   kQueueShow,
   kWorkerShow,
@@ -51,6 +55,8 @@ struct CommandSpec {
   std::span<const KeySpec> keys = {};
   KeysNeeded needed = KeysNeeded::kNone;
   bool in_client = false;  ///< made by mqsteerctl from other commands
+  /// What stands before the keys without their names, all of it needed; in requests they are keys.
+  std::span<const KeySpec> words = {};
 
   /// "steering set", "top"
   [[nodiscard]] std::string name() const;

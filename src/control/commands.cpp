@@ -104,6 +104,41 @@ Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
   return view;
 }
 
+Expected<FlowTuple> flow_of(const KeyValues& keys) {
+  const auto word = [&keys](const char* name) { return keys.find(name)->second; };  // check_keys
+  return FlowTuple::parse(word("protocol"), word("from"), word("to"));
+}
+
+Expected<Json> flow_explain(ControlTarget& target, const KeyValues& keys) {
+  const auto flow = flow_of(keys);
+  if (!flow) return tl::unexpected(flow.error());
+  return explanation_view(target.explain(*flow));
+}
+
+Expected<Json> flow_pin(ControlTarget& target, const KeyValues& keys) {
+  const auto flow = flow_of(keys);
+  if (!flow) return tl::unexpected(flow.error());
+  WorkerId worker = target.explain(*flow).desired;
+  if (keys.contains("worker")) {
+    const auto wanted = worker_of(target, keys);
+    if (!wanted) return tl::unexpected(wanted.error());
+    worker = *wanted;
+  }
+  if (auto done = target.pin(*flow, worker); !done) return tl::unexpected(done.error());
+  return Json{{"pinned", flow->text()}, {"worker", worker.value()}};
+}
+
+Expected<Json> flow_unpin(ControlTarget& target, const KeyValues& keys) {
+  const auto flow = flow_of(keys);
+  if (!flow) return tl::unexpected(flow.error());
+  if (auto done = target.unpin(*flow); !done) return tl::unexpected(done.error());
+  return Json{{"unpinned", flow->text()}};
+}
+
+Expected<Json> flow_show(ControlTarget& target, const KeyValues& /*keys*/) {
+  return flows_view(target.pins(), target.rfs_figures());
+}
+
 Expected<Json> version(ControlTarget& target, const KeyValues& /*keys*/) {
   const DaemonFacts& daemon = target.daemon();
   const auto uptime = std::chrono::steady_clock::now() - daemon.started;
@@ -127,6 +162,10 @@ struct Row {
 constexpr std::array kHandlers = {
     Row{CommandId::kConfigDiff, config_diff},
     Row{CommandId::kConfigShow, config_show},
+    Row{CommandId::kFlowExplain, flow_explain},
+    Row{CommandId::kFlowPin, flow_pin},
+    Row{CommandId::kFlowUnpin, flow_unpin},
+    Row{CommandId::kFlowShow, flow_show},
     Row{CommandId::kPing, ping},
     Row{CommandId::kPlanShow, plan_show},
     Row{CommandId::kPortShow, port_show},

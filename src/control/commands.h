@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/flow_explanation.h"
 #include "runtime/plan.h"
 #include "runtime/snapshot.h"
 
@@ -48,6 +49,12 @@ class ControlTarget {
   [[nodiscard]] virtual Expected<std::uint32_t> set_steering(const SteeringConfig& wanted) = 0;
   [[nodiscard]] virtual Expected<void> abandon(WorkerId worker) = 0;
   [[nodiscard]] virtual Expected<void> restore(WorkerId worker) = 0;
+
+  [[nodiscard]] virtual FlowExplanation explain(const FlowTuple& flow) const = 0;
+  [[nodiscard]] virtual Expected<void> pin(const FlowTuple& flow, WorkerId worker) = 0;
+  [[nodiscard]] virtual Expected<void> unpin(const FlowTuple& flow) = 0;
+  [[nodiscard]] virtual std::vector<FlowPin> pins() const = 0;
+  [[nodiscard]] virtual RfsFigures rfs_figures() const = 0;
 };
 
 /// Answers one line of the control socket: a JSON object

@@ -14,6 +14,11 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string key_words(const CommandSpec& spec, bool with_words) {
   std::string text;
+  for (const KeySpec& word : spec.words) {
+    for (const std::string_view choice : word.words) {
+      text.append(text.empty() ? "" : " ").append(choice);
+    }
+  }
   for (const KeySpec& key : spec.keys) {
     text.append(text.empty() ? "" : " ").append(key.name).append("=");
     if (!with_words) continue;
@@ -44,6 +49,9 @@ std::string commands_help(std::string_view object) {
   for (const CommandSpec& spec : command_table()) {
     if (!object.empty() && spec.object != object) continue;
     text += "  " + padded(spec.name(), kWidth) + std::string{spec.help} + '\n';
+    for (const KeySpec& word : spec.words) {
+      text += "    " + padded(std::string{word.value}, kWidth + 18) + std::string{word.help} + '\n';
+    }
     for (const KeySpec& key : spec.keys) {
       std::string form{key.name};
       form.append("=").append(key.value);
@@ -63,7 +71,7 @@ Expected<std::string> completion_script(std::string_view shell) {
     if (!commands.empty()) cases += branch(std::string{object} + ' ', words_of(commands));
   }
   for (const CommandSpec& spec : command_table()) {
-    if (spec.keys.empty()) continue;
+    if (spec.keys.empty() && spec.words.empty()) continue;
     cases +=
         branch(std::string{spec.object} + ' ' + std::string{spec.command}, key_words(spec, true));
   }

@@ -29,6 +29,17 @@ class RuntimeTarget final : public ControlTarget {
   [[nodiscard]] Expected<void> restore(WorkerId worker) override {
     return runtime_->restore(worker);
   }
+  [[nodiscard]] FlowExplanation explain(const FlowTuple& flow) const override {
+    return runtime_->explain(flow);
+  }
+  [[nodiscard]] Expected<void> pin(const FlowTuple& flow, WorkerId worker) override {
+    return runtime_->pin(flow, worker);
+  }
+  [[nodiscard]] Expected<void> unpin(const FlowTuple& flow) override {
+    return runtime_->unpin(flow);
+  }
+  [[nodiscard]] std::vector<FlowPin> pins() const override { return runtime_->pins(); }
+  [[nodiscard]] RfsFigures rfs_figures() const override { return runtime_->rfs_figures(); }
 
  private:
   Runtime* runtime_;

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 
 namespace mqsteer {
 namespace {
@@ -141,6 +144,61 @@ std::string drops_text(const Json& workers, const Json* totals, const Paint& pai
   return text;
 }
 
+/// A table of those figures of the workers that are not 0 everywhere; empty where all are.
+std::string figures_text(const Json& workers, std::span<const char* const> names,
+                         const Paint& paint) {
+  std::vector<std::string> titles = {"WORKER"};
+  std::vector<const char*> shown;
+  for (const char* name : names) {
+    const bool any = std::any_of(workers.begin(), workers.end(),
+                                 [name](const Json& worker) { return worker.at(name) != 0; });
+    if (any) shown.push_back(name);
+  }
+  if (shown.empty()) return "";
+  for (const char* name : shown) {
+    std::string title = name;
+    std::replace(title.begin(), title.end(), '_', ' ');
+    std::transform(title.begin(), title.end(), title.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    titles.push_back(title);
+  }
+  TextTable table{titles};
+  for (const Json& worker : workers) {
+    std::vector<Cell> row = {cell(worker, "worker")};
+    for (const char* name : shown) {
+      row.push_back(std::string_view{name} == "reordered" ? bad(worker, name) : cell(worker, name));
+    }
+    table.add(std::move(row));
+  }
+  return '\n' + table.text(paint);
+}
+
+/// What the handlers count, a row each, those that are 0 everywhere left out.
+std::string handler_text(const Json& workers, const Paint& paint) {
+  if (workers.empty() || workers.at(0).at("handler").empty()) return "";
+  std::vector<std::string> titles = {"<HANDLER"};
+  for (const Json& worker : workers) titles.push_back("WORKER " + plain(worker.at("worker")));
+  TextTable table{titles};
+  for (const auto& [name, first] : workers.at(0).at("handler").items()) {
+    std::vector<Cell> row = {{name}};
+    bool any = false;
+    for (const Json& worker : workers) {
+      const Json& value = worker.at("handler").at(name);
+      any = any || value != 0;
+      row.push_back({plain(value)});
+    }
+    if (any) table.add(std::move(row));
+  }
+  return '\n' + table.text(paint);
+}
+
+std::string more_of_workers(const Json& workers, const Paint& paint) {
+  constexpr std::array<const char*, 7> kNames = {"wrong_worker",  "handed_over",   "taken_over",
+                                                 "originated",    "order_checked", "reordered",
+                                                 "order_unjudged"};
+  return figures_text(workers, kNames, paint) + handler_text(workers, paint);
+}
+
 std::string port_show(const Json& answer, const Paint& paint) {
   const Json& ports = list(answer, "ports");
   std::string text = port_counters(ports, paint) + '\n';
@@ -171,7 +229,8 @@ std::string queue_show(const Json& answer, const Paint& paint) {
 
 std::string worker_show(const Json& answer, const Paint& paint) {
   const Json& workers = list(answer, "workers");
-  return worker_counters(workers, true, paint) + '\n' + drops_text(workers, nullptr, paint);
+  return worker_counters(workers, true, paint) + more_of_workers(workers, paint) + '\n' +
+         drops_text(workers, nullptr, paint);
 }
 
 std::string stats_show(const Json& answer, const Paint& paint) {
@@ -185,7 +244,8 @@ std::string stats_show(const Json& answer, const Paint& paint) {
   const Json& workers = list(answer, "workers");
   const Json& totals = answer.at("totals");
   std::string text = port_counters(list(answer, "ports"), paint) + '\n' + queues.text(paint) +
-                     '\n' + worker_counters(workers, false, paint) + '\n' +
+                     '\n' + worker_counters(workers, false, paint) +
+                     more_of_workers(workers, paint) + '\n' +
                      drops_text(workers, &totals.at("drops"), paint) + '\n';
   text += "accounts: rx " + plain(totals.at("rx")) + " + originated " +
           plain(totals.at("originated")) + " + copies " + plain(totals.at("copies")) + " = tx " +
@@ -244,7 +304,14 @@ std::string plan_show(const Json& answer, const Paint& paint) {
           (answer.at("ns_assumed").get<bool>() ? " (assumed: no link speed is known)\n"
                                                : " (the slowest link's 64-byte frames)\n");
   text += "memory: " + bytes("total_bytes") + " (pools " + bytes("pool_bytes") + ", backlogs " +
-          bytes("backlog_bytes") + ", steering " + bytes("steering_bytes") + ")\n";
+          bytes("backlog_bytes") + ", steering " + bytes("steering_bytes") + ", handlers " +
+          bytes("handler_bytes") + ")\n";
+  text += "rfs: " + bytes("rfs_flows_bytes") + " for where flows are consumed, " +
+          plain(answer.at("buckets_per_rx_lcore")) + " buckets at each RX lcore\n";
+  if (answer.at("hand_over_slots") != 0) {
+    text += "hand-over: " + plain(answer.at("hand_over_slots")) +
+            " packets from each worker to each other\n";
+  }
   for (const Json& note : list(answer, "notes")) text += "note: " + plain(note) + '\n';
   return text;
 }
@@ -271,9 +338,15 @@ std::string steering_show(const Json& answer, const Paint& paint) {
   std::string text = "mode " + plain(answer.at("mode")) + ", hash " + plain(answer.at("hash")) +
                      " (" + plain(answer.at("hash_function")) + "), symmetric " +
                      plain(answer.at("symmetric")) + ", tunnels " + plain(answer.at("tunnels")) +
-                     ", flow limit " + plain(answer.at("flow_limit"));
+                     ", fragments " + plain(answer.at("fragments")) + ", flow limit " +
+                     plain(answer.at("flow_limit")) + ", TX guard " + plain(answer.at("tx_guard")) +
+                     ", order check " + plain(answer.at("order_check"));
   if (buckets != 0) text += ", " + std::to_string(buckets) + " buckets";
-  if (answer.at("mode") == "soft-rss") text += ", hash bits " + plain(answer.at("rss_bits"));
+  if (answer.at("mode") == "soft-rss") {
+    text +=
+        ", hash bits " + plain(answer.at("rss_bits")) + ", balance " + plain(answer.at("balance"));
+  }
+  if (answer.at("mode") == "rfs") text += ", room for " + plain(answer.at("rfs_flows")) + " flows";
   TextTable table{{"WORKER", "LCORE", "<STATE", "WEIGHT", "BUCKETS", "SHARE", "PACKETS", "SHARE"}};
   for (const Json& worker : workers) {
     const double of = buckets == 0 ? 0 : worker.at("buckets").get<double>() / double(buckets);
@@ -308,6 +381,51 @@ std::string config_diff(const Json& answer, const Paint& paint) {
                {live ? "a reload" : "a restart", live ? Colour::kGreen : Colour::kYellow}});
   }
   return path + ":\n" + table.text(paint);
+}
+
+std::string flow_explain(const Json& answer, const Paint& paint) {
+  std::string text = plain(answer.at("flow")) + "\nkey: " + plain(answer.at("kind")) + ", " +
+                     plain(answer.at("key")) + "\nhash: " + plain(answer.at("hash")) + "\nmode " +
+                     plain(answer.at("mode"));
+  if (answer.at("bucket").is_null()) {
+    return text + ": handled by the lcore that receives it, whatever its hash\n";
+  }
+  text += ": bucket " + plain(answer.at("bucket")) + " of " + plain(answer.at("buckets")) +
+          "\nwanted at worker " + plain(answer.at("desired")) + ": ";
+  const std::string why = plain(answer.at("why"));
+  if (why == "bucket") text += "its bucket's worker";
+  if (why == "consumer") text += "it was last consumed there";
+  if (why == "pin") text += "it is pinned";
+  if (why == "consumer_gone")
+    text += "its bucket's worker, since where it is consumed gets no flows";
+  text += answer.at("forced").get<bool>() ? "; packets may be held to get it there\n\n"
+                                          : "; it moves once nothing of it is outstanding\n\n";
+  TextTable table{{"RX LCORE", "WORKER NOW", "<STATE"}};
+  for (const Json& at : list(answer, "current")) {
+    const bool held = at.at("held").get<bool>();
+    const bool none = at.at("worker").is_null() && !held;
+    const bool drained = at.at("drained").get<bool>();
+    table.add({cell(at, "lcore"),
+               cell(at, "worker"),
+               {none      ? "no packet yet"
+                : held    ? "held for a move"
+                : drained ? "nothing outstanding"
+                          : "packets outstanding"}});
+  }
+  return text + table.text(paint);
+}
+
+std::string flow_show(const Json& answer, const Paint& paint) {
+  const Json& rfs = answer.at("rfs");
+  std::string text = rfs.is_null()
+                         ? "mode rfs is off: flows are remembered nowhere\n"
+                         : plain(rfs.at("used")) + " of " + plain(rfs.at("entries")) +
+                               " places for flows are taken, " + plain(rfs.at("displaced")) +
+                               " flows lost theirs to others\n";
+  if (list(answer, "pins").empty()) return text + "no flow is pinned\n";
+  TextTable table{{"<PINNED FLOW", "WORKER"}};
+  for (const Json& pin : answer.at("pins")) table.add({cell(pin, "flow"), cell(pin, "worker")});
+  return text + '\n' + table.text(paint);
 }
 
 std::string version_text(const Json& answer, const Paint& /*paint*/) {
@@ -348,6 +466,15 @@ std::string made_text(CommandId command, const Json& answer, const Paint& paint)
       return steering_show(answer, paint);
     case CommandId::kSteeringSet:
       return steering_set(answer, paint);
+    case CommandId::kFlowExplain:
+      return flow_explain(answer, paint);
+    case CommandId::kFlowPin:
+      return plain(answer.at("pinned")) + " is pinned to worker " + plain(answer.at("worker")) +
+             '\n';
+    case CommandId::kFlowUnpin:
+      return plain(answer.at("unpinned")) + " follows its consumer again\n";
+    case CommandId::kFlowShow:
+      return flow_show(answer, paint);
     case CommandId::kVersion:
       return version_text(answer, paint);
     case CommandId::kPing:

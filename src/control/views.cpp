@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace mqsteer {
@@ -53,6 +54,13 @@ Json queue_counters(const QueueFigures& queue) {
           {"rx_bytes", queue.rx_bytes}};
 }
 
+/// What its handler counts, by name; an empty object where it counts nothing.
+Json handler_figures(const WorkerFigures& worker) {
+  Json figures = Json::object();
+  for (const NamedFigure& figure : worker.handler) figures[std::string{figure.name}] = figure.value;
+  return figures;
+}
+
 Json worker_counters(const WorkerFigures& worker) {
   return {{"worker", worker.worker.value()},
           {"lcore", worker.lcore.value()},
@@ -62,11 +70,19 @@ Json worker_counters(const WorkerFigures& worker) {
           {"backlog", worker.backlog},
           {"moves", worker.moves},
           {"moves_held", worker.moves_held},
+          {"wrong_worker", worker.wrong_worker},
+          {"handed_over", worker.handed_over},
+          {"taken_over", worker.taken_over},
+          {"originated", worker.originated},
+          {"order_checked", worker.order_checked},
+          {"reordered", worker.reordered},
+          {"order_unjudged", worker.order_unjudged},
           {"tx", worker.tx},
           {"consumed", worker.consumed},
           {"pause_frames", worker.pause_frames},
           {"busy_cycles", worker.busy_cycles},
           {"idle_cycles", worker.idle_cycles},
+          {"handler", handler_figures(worker)},
           {"drops", drops_view(worker.drops)}};
 }
 
@@ -217,6 +233,10 @@ Json plan_view(const Plan& plan, const SteeringConfig& steering) {
           {"pool_bytes", plan.pool_bytes},
           {"backlog_bytes", plan.backlog_bytes},
           {"steering_bytes", plan.steering_bytes},
+          {"rfs_flows_bytes", plan.rfs_bytes},
+          {"buckets_per_rx_lcore", std::uint64_t{1} << plan.current_bits},
+          {"hand_over_slots", plan.hand_over_slots},
+          {"handler_bytes", plan.handler_bytes},
           {"total_bytes", plan.total_bytes()},
           {"notes", plan.notes}};
 }
@@ -246,7 +266,54 @@ Json steering_view(const Config& config, const Snapshot& snapshot) {
           {"rss_buckets", steering.rss_buckets},
           {"rss_bits", name_of(steering.rss_bits)},
           {"flow_limit", steering.flow_limit},
+          {"fragments", name_of(steering.fragments)},
+          {"balance", steering.balance},
+          {"rfs_flows", steering.rfs_flows},
+          {"tx_guard", steering.tx_guard},
+          {"order_check", steering.order_check},
           {"workers", std::move(workers)}};
+}
+
+Json explanation_view(const FlowExplanation& explanation) {
+  constexpr std::array<std::string_view, 4> kWhy = {"bucket", "consumer", "pin", "consumer_gone"};
+  std::array<char, 16> hash{};
+  std::snprintf(hash.data(), hash.size(), "0x%08x", explanation.hash);
+  Json view = {{"flow", explanation.flow.text()},
+               {"kind", name_of(explanation.key.kind)},
+               {"key", to_text(explanation.key)},
+               {"mode", name_of(explanation.mode)},
+               {"hash", hash.data()},
+               {"bucket", nullptr},
+               {"buckets", explanation.buckets},
+               {"desired", nullptr},
+               {"why", nullptr},
+               {"forced", nullptr}};
+  if (explanation.buckets != 0) {
+    view["bucket"] = explanation.bucket;
+    view["desired"] = explanation.desired.value();
+    view["why"] = kWhy[static_cast<std::size_t>(explanation.why)];
+    view["forced"] = explanation.forced;
+  }
+  view["current"] = Json::array();
+  for (const auto& at : explanation.current) {
+    view["current"].push_back({{"lcore", at.lcore.value()},
+                               {"worker", at.worker == 0xffff ? Json{} : Json(at.worker)},
+                               {"drained", at.drained},
+                               {"held", at.held}});
+  }
+  return view;
+}
+
+Json flows_view(const std::vector<FlowPin>& pins, const RfsFigures& rfs) {
+  Json list = Json::array();
+  for (const FlowPin& pin : pins) {
+    list.push_back({{"flow", pin.flow.text()}, {"worker", pin.worker.value()}});
+  }
+  Json table;
+  if (rfs.entries != 0) {
+    table = {{"entries", rfs.entries}, {"used", rfs.used}, {"displaced", rfs.displaced}};
+  }
+  return {{"pins", std::move(list)}, {"rfs", std::move(table)}};
 }
 
 Json config_diff_view(const Config& running, const Config& file) {

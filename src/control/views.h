@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/flow_explanation.h"
 #include "runtime/plan.h"
 #include "runtime/snapshot.h"
 
@@ -43,6 +44,14 @@ using Json = nlohmann::ordered_json;
 
 /// {"changes": [{"key", "running", "file", "live"}]}
 [[nodiscard]] Json config_diff_view(const Config& running, const Config& file);
+
+/// {"flow", "kind", "key", "mode", "hash": "0x...", "bucket", "buckets", "desired", "why",
+/// "forced", "current": [{"lcore", "worker", "drained", "held"}]}; under none from "bucket" on:
+/// null
+[[nodiscard]] Json explanation_view(const FlowExplanation& explanation);
+
+/// {"pins": [{"flow", "worker"}], "rfs": {"entries", "used", "displaced"} or null}
+[[nodiscard]] Json flows_view(const std::vector<FlowPin>& pins, const RfsFigures& rfs);
 
 /// Every reason by its name, those without a drop too.
 [[nodiscard]] Json drops_view(const DropFigures& drops);

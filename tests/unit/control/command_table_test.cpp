@@ -34,9 +34,10 @@ TEST(CommandTable, FindsEveryCommandByItsWords) {
 }
 
 TEST(CommandTable, AnswersAnUnknownWordWithWhatWasExpectedThere) {
-  EXPECT_EQ(fault_of("prot", "show"),
-            "'prot' is not an object, perhaps port; allowed: config, ping, plan, port, queue, "
-            "stats, steering, top, version, worker");
+  EXPECT_EQ(
+      fault_of("prot", "show"),
+      "'prot' is not an object, perhaps port; allowed: config, flow, ping, plan, port, queue, "
+      "stats, steering, top, version, worker");
   EXPECT_EQ(fault_of("steering", "sett"),
             "'sett' is not a command of steering, perhaps set; allowed: set, show");
   EXPECT_EQ(fault_of("worker", ""),
@@ -48,7 +49,8 @@ TEST(CommandTable, AnswersAnUnknownWordWithWhatWasExpectedThere) {
 TEST(CommandTable, HoldsKeysAgainstTheirCommand) {
   EXPECT_EQ(key_fault(CommandId::kSteeringSet, {{"mod", "rps"}}),
             "'mod' is not a key of steering set, perhaps mode; allowed: mode, workers, weights, "
-            "symmetric, tunnels, rss_buckets, rss_bits, flow_limit");
+            "symmetric, tunnels, fragments, rss_buckets, rss_bits, balance, tx_guard, order_check, "
+            "flow_limit");
   EXPECT_EQ(key_fault(CommandId::kWorkerAbandon, {}),
             "worker abandon: a key is missing; allowed: worker=N");
   EXPECT_EQ(key_fault(CommandId::kPortShow, {{"name", "left"}}),
@@ -83,9 +85,17 @@ std::string completed(const std::string& words, int cursor) {
   return text;
 }
 
+TEST(CommandTable, AFlowsWordsAreAllNeeded) {
+  EXPECT_EQ(key_fault(CommandId::kFlowPin, {{"protocol", "tcp"}, {"from", "10.0.0.1:1"}}),
+            "flow pin: TO is missing; allowed: PROTOCOL FROM TO worker=N");
+  EXPECT_EQ(key_fault(CommandId::kFlowPin,
+                      {{"protocol", "tcp"}, {"from", "10.0.0.1:1"}, {"to", "10.0.0.2:2"}}),
+            "");
+}
+
 TEST(Completion, OffersTheWordsOfTheTable) {
   EXPECT_EQ(completed("mqsteerctl ''", 1),
-            "config ping plan port queue stats steering top version worker");
+            "config flow ping plan port queue stats steering top version worker");
   EXPECT_EQ(completed("mqsteerctl st", 1), "stats steering");
   EXPECT_EQ(completed("mqsteerctl -i box worker ''", 4), "abandon restore show");
   EXPECT_EQ(completed("mqsteerctl steering set rss_", 3),

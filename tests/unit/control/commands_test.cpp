@@ -41,6 +41,9 @@ TEST_F(CommandsTest, EveryCommandOfTheDaemonAnswers) {
     KeyValues keys;
     if (spec.needed == KeysNeeded::kAll) keys = {{"worker", "1"}};
     if (spec.needed == KeysNeeded::kOne) keys = {{"mode", "rps"}};
+    if (!spec.words.empty()) {
+      keys = {{"protocol", "tcp"}, {"from", "10.0.0.1:1"}, {"to", "10.0.0.2:2"}};
+    }
     const Json reply = ask(std::string{spec.object}, std::string{spec.command}, keys);
     EXPECT_FALSE(reply.contains("error")) << spec.name() << ": " << reply.dump();
     EXPECT_FALSE(reply.empty()) << spec.name();
@@ -95,6 +98,43 @@ TEST_F(CommandsTest, SteeringSetRefusesWhatCannotBe) {
     EXPECT_THAT(fault("steering", "set", keys), StartsWith("steering.")) << keys.begin()->second;
   }
   EXPECT_EQ(target.sets, 0);
+}
+
+KeyValues flow_keys(KeyValues more = {}) {
+  more.merge(KeyValues{{"protocol", "tcp"}, {"from", "10.0.0.1:1234"}, {"to", "10.0.0.2:80"}});
+  return more;
+}
+
+TEST_F(CommandsTest, FlowExplainTellsWhereAndWhy) {
+  const auto view = ask("flow", "explain", flow_keys());
+  EXPECT_EQ(view.at("flow"), "tcp 10.0.0.1:1234 10.0.0.2:80");
+  EXPECT_EQ(view.at("hash"), "0x1234abcd");
+  EXPECT_EQ(view.at("desired"), 1);
+  EXPECT_EQ(view.at("why"), "consumer");
+  EXPECT_EQ(view.at("current").size(), 2U);
+  EXPECT_TRUE(view.at("current")[1].at("worker").is_null());
+}
+
+TEST_F(CommandsTest, FlowPinTakesAWorkerOrWhereTheFlowIsWanted) {
+  EXPECT_EQ(ask("flow", "pin", flow_keys({{"worker", "0"}})).at("worker"), 0);
+  EXPECT_EQ(ask("flow", "pin", flow_keys()).at("worker"), 1);
+  EXPECT_EQ(ask("flow", "show").at("pins").size(), 2U);
+  EXPECT_EQ(ask("flow", "show").at("rfs").at("used"), 77);
+  ask("flow", "unpin", flow_keys());
+  EXPECT_TRUE(ask("flow", "show").at("pins").empty());
+}
+
+TEST_F(CommandsTest, FlowsThatAreNoneAreRefused) {
+  EXPECT_THAT(fault("flow", "pin", flow_keys({{"worker", "9"}})),
+              StartsWith("there is no worker '9'"));
+  KeyValues keys = flow_keys();
+  keys["protocol"] = "icmp";
+  EXPECT_THAT(fault("flow", "explain", keys), StartsWith("'icmp' is not a protocol with ports"));
+  keys = flow_keys();
+  keys["to"] = "10.0.0.2";
+  EXPECT_THAT(fault("flow", "explain", keys), StartsWith("'10.0.0.2' has no port"));
+  keys["to"] = "[fd00::1]:80";
+  EXPECT_THAT(fault("flow", "explain", keys), StartsWith("one end is IPv4 and the other IPv6"));
 }
 
 TEST_F(CommandsTest, SteeringSetSaysThatOldWeightsDoNotFitNewWorkers) {

@@ -46,6 +46,34 @@ class FakeTarget final : public ControlTarget {
     return {};
   }
 
+  [[nodiscard]] FlowExplanation explain(const FlowTuple& flow) const override {
+    FlowExplanation made = explanation;
+    made.flow = flow;
+    return made;
+  }
+  [[nodiscard]] Expected<void> pin(const FlowTuple& flow, WorkerId worker) override {
+    if (refusal) return fail(*refusal);
+    pinned.push_back({flow, worker});
+    return {};
+  }
+  [[nodiscard]] Expected<void> unpin(const FlowTuple& flow) override {
+    if (refusal) return fail(*refusal);
+    std::erase_if(pinned, [&](const FlowPin& pin) { return pin.flow == flow; });
+    return {};
+  }
+  [[nodiscard]] std::vector<FlowPin> pins() const override { return pinned; }
+  [[nodiscard]] RfsFigures rfs_figures() const override { return rfs; }
+
+  FlowExplanation explanation{.mode = SteeringMode::kRfs,
+                              .hash = 0x1234abcd,
+                              .bucket = 291,
+                              .buckets = 4096,
+                              .desired = WorkerId{1},
+                              .why = DesiredBy::kConsumer,
+                              .current = {{LcoreId{2}, 0, false, false}, {LcoreId{3}}}};
+  std::vector<FlowPin> pinned;
+  RfsFigures rfs{.entries = 262144, .used = 77, .displaced = 5};
+
   DaemonFacts facts;
   Snapshot figures;
   Plan planned;

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string text(CommandId command, const Json& answer) {
   return text_of(command, answer, Paint{false}).value_or("error");
@@ -49,34 +50,37 @@ TEST(TextViews, QueueShowIsOneTable) {
 
 TEST(TextViews, PlanShowTellsRolesMemoryAndDelay) {
   FakeTarget target;
-  EXPECT_EQ(text(CommandId::kPlanShow, plan_view(target.planned, target.running.steering)),
-            "LCORE  WORKER  ROLES       RX QUEUES  MBUFS  BYTES OF EACH\n"
-            "    2       0  rx, worker  left:0     70000           2176\n"
-            "    3       1  rx, worker  right:0    70000           2176\n"
-            "\n"
-            "PORT   RX QUEUES  TX QUEUES  RX DESCR  TX DESCR  TX\n"
-            "left           1          2      1024      1024  a queue each\n"
-            "right          1          1      1024      1024  shared, under a lock\n"
-            "\n"
-            "backlog: 4096 packets between an RX lcore and a worker, 65536 in flight per RX lcore\n"
-            "worst queueing time: 4.096 ms, at 1000 ns a packet (assumed: no link speed is known)\n"
-            "memory: 301.5 MiB (pools 300.0 MiB, backlogs 1.5 MiB, steering 2.0 KiB)\n"
-            "note: right: 1 TX queue(s) for 2 workers: shared under a lock, taken once a burst\n");
+  EXPECT_EQ(
+      text(CommandId::kPlanShow, plan_view(target.planned, target.running.steering)),
+      "LCORE  WORKER  ROLES       RX QUEUES  MBUFS  BYTES OF EACH\n"
+      "    2       0  rx, worker  left:0     70000           2176\n"
+      "    3       1  rx, worker  right:0    70000           2176\n"
+      "\n"
+      "PORT   RX QUEUES  TX QUEUES  RX DESCR  TX DESCR  TX\n"
+      "left           1          2      1024      1024  a queue each\n"
+      "right          1          1      1024      1024  shared, under a lock\n"
+      "\n"
+      "backlog: 4096 packets between an RX lcore and a worker, 65536 in flight per RX lcore\n"
+      "worst queueing time: 4.096 ms, at 1000 ns a packet (assumed: no link speed is known)\n"
+      "memory: 301.5 MiB (pools 300.0 MiB, backlogs 1.5 MiB, steering 2.0 KiB, handlers 0 B)\n"
+      "rfs: 0 B for where flows are consumed, 65536 buckets at each RX lcore\n"
+      "note: right: 1 TX queue(s) for 2 workers: shared under a lock, taken once a burst\n");
 }
 
 TEST(TextViews, SteeringShowTellsShares) {
   FakeTarget target;
   target.running.steering.weights = {3, 1};
-  EXPECT_EQ(text(CommandId::kSteeringShow, steering_view(target.running, target.figures)),
-            "mode rps, hash software (fast), symmetric on, tunnels inner, flow limit off, 4096 "
-            "buckets\n"
-            "\n"
-            "WORKER  LCORE  STATE   WEIGHT  BUCKETS  SHARE  PACKETS  SHARE\n"
-            "     0      2  listed       3     2048  50.0%      300  75.0%\n"
-            "     1      3  listed       1     2048  50.0%      100  25.0%\n"
-            "\n"
-            "buckets: max/mean 1.00, max/min 1.00\n"
-            "packets: max/mean 1.50, max/min 3.00\n");
+  EXPECT_EQ(
+      text(CommandId::kSteeringShow, steering_view(target.running, target.figures)),
+      "mode rps, hash software (fast), symmetric on, tunnels inner, fragments key, flow limit "
+      "off, TX guard off, order check off, 4096 buckets\n"
+      "\n"
+      "WORKER  LCORE  STATE   WEIGHT  BUCKETS  SHARE  PACKETS  SHARE\n"
+      "     0      2  listed       3     2048  50.0%      300  75.0%\n"
+      "     1      3  listed       1     2048  50.0%      100  25.0%\n"
+      "\n"
+      "buckets: max/mean 1.00, max/min 1.00\n"
+      "packets: max/mean 1.50, max/min 3.00\n");
 }
 
 TEST(TextViews, WorkerShowHasStateBusyAndEveryDrop) {
@@ -99,6 +103,19 @@ TEST(TextViews, ManyWorkersHaveTheirDropsInRows) {
   expect_every_reason(shown);
   const std::string stats = text(CommandId::kStatsShow, stats_view(target.figures));
   EXPECT_THAT(stats, ContainsRegex("DROPS BY REASON +TOTAL\n"));
+}
+
+TEST(TextViews, WorkerShowHasWhatHandlersAndTheOrderCheckCountOnceThereIsSomething) {
+  FakeTarget target;
+  EXPECT_THAT(text(CommandId::kWorkerShow, workers_view(target.figures)),
+              Not(ContainsRegex("REORDERED|HANDLER")));
+  target.figures.workers[1].reordered = 3;
+  target.figures.workers[0].handler = {{"transactions", 5}, {"retransmits", 0}};
+  target.figures.workers[1].handler = {{"transactions", 7}, {"retransmits", 0}};
+  const std::string shown = text(CommandId::kWorkerShow, workers_view(target.figures));
+  EXPECT_THAT(shown, HasSubstr("WORKER  REORDERED\n     0          0\n     1          3\n"));
+  EXPECT_THAT(shown, ContainsRegex("transactions +5 +7\n"));
+  EXPECT_THAT(shown, Not(HasSubstr("retransmits"))) << "0 everywhere";
 }
 
 TEST(TextViews, StatsShowBalancesTheAccounts) {
