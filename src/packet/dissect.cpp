@@ -1,10 +1,12 @@
 #include "packet/bytes.h"
 #include "packet/dissect_inl.h"
 #include "packet/flow_key.h"
+#include "packet/fragment.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 namespace mqsteer {
 namespace {
@@ -49,7 +51,8 @@ struct IpHeader {
   std::size_t at = 0;
   std::size_t addresses = 0;  ///< offset of the source; the destination follows
   std::size_t payload = 0;
-  std::size_t end = 0;  ///< of what belongs to the packet and can be read
+  std::size_t end = 0;          ///< of what belongs to the packet and can be read
+  std::size_t claimed_end = 0;  ///< of the packet by its own length; 0: it does not tell
   std::uint8_t protocol = 0;
   bool fragment = false;
   bool later_fragment = false;  ///< has no transport header
@@ -66,6 +69,18 @@ class Walk {
   Dissection run() {
     if (!ethernet(0, end_)) runt();
     return result_;
+  }
+
+  /// run(), but the first fragment header is noted, and where it is a datagram's first, the walk
+  /// goes on as if the datagram were whole.
+  std::optional<Fragment> run_fragment() {
+    noting_ = true;
+    run();
+    if (!fragment_) return std::nullopt;
+    const bool cut = (result_.flags & kUnreadable) != 0 && result_.key.form == KeyForm::kProtocol;
+    fragment_->flow = result_.key;
+    fragment_->flow_known = fragment_->offset == 0 && !cut;
+    return fragment_;
   }
 
  private:
@@ -94,6 +109,7 @@ class Walk {
   bool ipv4(std::size_t at, std::size_t end);
   bool ipv6(std::size_t at, std::size_t end);
   void ipv6_extensions(IpHeader& ip);
+  void note(IpHeader& ip, std::uint32_t id, unsigned offset, bool more);
   bool keyed(const IpHeader& ip);
   bool transport(const IpHeader& ip, PacketKind kind);
   bool with_word(const IpHeader& ip, PacketKind kind, std::size_t at);
@@ -119,6 +135,8 @@ class Walk {
   Dissection result_;
   unsigned tunnels_ = 0;
   bool quoted_ = false;
+  bool noting_ = false;
+  std::optional<Fragment> fragment_;
 };
 
 std::uint8_t short_offset(std::size_t at) {
@@ -232,10 +250,14 @@ bool Walk::ipv4(std::size_t at, std::size_t end) {
   ip.payload = at + header;
   // Total length 0: the sender's stack left it to segmentation offload.
   ip.end = total == 0 ? end : std::min(end, at + total);
+  ip.claimed_end = total == 0 ? 0 : at + total;
   ip.protocol = byte(at + 9);
   ip.fragment = (fragment & 0x3fffU) != 0;
   ip.later_fragment = (fragment & 0x1fffU) != 0;
   ip.cut = header < 20 || ip.payload > ip.end;
+  if (ip.fragment) {
+    note(ip, be16(at + 4), (fragment & 0x1fffU) * 8U, (fragment & 0x2000U) != 0);
+  }
   return keyed(ip);
 }
 
@@ -246,6 +268,7 @@ bool Walk::ipv6(std::size_t at, std::size_t end) {
   ip.payload = at + 40;
   // Payload length 0: a jumbogram.
   ip.end = length == 0 ? end : std::min(end, at + 40 + length);
+  ip.claimed_end = length == 0 ? 0 : at + 40 + length;
   ip.protocol = byte(at + 6);
   ipv6_extensions(ip);
   return keyed(ip);
@@ -262,15 +285,33 @@ void Walk::ipv6_extensions(IpHeader& ip) {
     ip.protocol = byte(ip.payload);
     const std::size_t size = fragment ? 8 : byte(ip.payload + 1) * std::size_t{8} + 8;
     const std::uint16_t offset = fragment ? be16(ip.payload + 2) : std::uint16_t{0};
+    const std::uint32_t id = be32(ip.payload + 4);
     ip.payload += size;
     if ((offset & 0xfff9U) != 0) {  // an offset, or more to come: no atomic fragment
       ip.fragment = true;
       ip.later_fragment = (offset & 0xfff8U) != 0;
-      return;
+      note(ip, id, offset & 0xfff8U, (offset & 1U) != 0);
+      if (ip.fragment) return;
     }
     if (ip.payload > ip.end) break;
   }
   ip.cut = true;
+}
+
+/// Keeps what a fragment header says, where that is asked for. A first fragment is taken for whole
+/// from here on. offset: bytes
+void Walk::note(IpHeader& ip, std::uint32_t id, unsigned offset, bool more) {
+  if (!noting_ || quoted_ || fragment_) return;
+  const bool v6 = ip.family == AddressFamily::kIpv6;
+  fragment_.emplace(Fragment{
+      .datagram = {.id = id, .protocol = v6 ? std::uint8_t{0} : ip.protocol, .family = ip.family},
+      .offset = static_cast<std::uint16_t>(offset),
+      .more = more});
+  std::memcpy(fragment_->datagram.addresses.data(), data_ + ip.addresses, v6 ? 32 : 8);
+  if (ip.claimed_end > ip.payload) {
+    fragment_->bytes = static_cast<std::uint16_t>(ip.claimed_end - ip.payload);
+  }
+  if (offset == 0) ip.fragment = false;
 }
 
 /// The key of what this header carries, or of the header itself.
@@ -498,6 +539,11 @@ void Walk::put(const IpHeader& ip, PacketKind kind, KeyForm form, std::uint32_t 
 Dissection dissect_any(const std::byte* data, std::size_t readable,
                        const KeyOptions& options) noexcept {
   return Walk{data, std::min(readable, kMaxDissectBytes), options}.run();
+}
+
+std::optional<Fragment> dissect_fragment(const std::byte* data, std::size_t readable,
+                                         const KeyOptions& options) noexcept {
+  return Walk{data, std::min(readable, kMaxDissectBytes), options}.run_fragment();
 }
 
 Dissection dissect(const std::byte* data, std::size_t readable, std::size_t frame_length,

@@ -15,25 +15,35 @@ const std::byte* data_of(const rte_mbuf* mbuf) noexcept {
   return static_cast<const std::byte*>(mbuf->buf_addr) + mbuf->data_off;
 }
 
-/// Headers that straddle segments: their start is copied together first.
-[[gnu::noinline]] Dissection dissect_segments(const rte_mbuf* mbuf,
-                                              const KeyOptions& options) noexcept {
-  std::array<std::byte, kMaxDissectBytes> bytes;
+using Start = std::array<std::byte, kMaxDissectBytes>;
+
+bool straddles(const rte_mbuf* mbuf) noexcept {
+  return mbuf->next != nullptr && mbuf->data_len < kMaxDissectBytes;
+}
+
+/// Copies the start of a packet in segments together. returns: bytes copied
+std::size_t gather(const rte_mbuf* mbuf, Start& bytes) noexcept {
   std::size_t filled = 0;
   for (const rte_mbuf* part = mbuf; part != nullptr && filled < bytes.size(); part = part->next) {
     const std::size_t size = std::min<std::size_t>(part->data_len, bytes.size() - filled);
     std::memcpy(bytes.data() + filled, data_of(part), size);
     filled += size;
   }
+  return filled;
+}
+
+/// Headers that straddle segments.
+[[gnu::noinline]] Dissection dissect_segments(const rte_mbuf* mbuf,
+                                              const KeyOptions& options) noexcept {
+  Start bytes;
+  const std::size_t filled = gather(mbuf, bytes);
   return dissect_any(bytes.data(), filled, options);
 }
 
 /// Anything but the common packets.
 [[gnu::noinline]] Dissection dissect_rare(const rte_mbuf* mbuf,
                                           const KeyOptions& options) noexcept {
-  if (mbuf->next != nullptr && mbuf->data_len < kMaxDissectBytes) {
-    return dissect_segments(mbuf, options);
-  }
+  if (straddles(mbuf)) return dissect_segments(mbuf, options);
   return dissect_any(data_of(mbuf), mbuf->data_len, options);
 }
 
@@ -95,6 +105,13 @@ void FlowHasher::run(std::span<PacketMeta> burst) const noexcept {
     run_toeplitz(burst.first(kMaxBurst), options_, *toeplitz_);
   }
   run_toeplitz(burst, options_, *toeplitz_);
+}
+
+std::optional<Fragment> FlowHasher::fragment_of(const rte_mbuf& mbuf) const noexcept {
+  if (!straddles(&mbuf)) return dissect_fragment(data_of(&mbuf), mbuf.data_len, options_);
+  Start bytes;
+  const std::size_t filled = gather(&mbuf, bytes);
+  return dissect_fragment(bytes.data(), filled, options_);
 }
 
 FlowHasher::Explained FlowHasher::explain(const std::byte* data, std::size_t readable,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "packet/flow_key.h"
+#include "packet/fragment.h"
 #include "packet/hash.h"
 
 #include <mqsteer/config.h>
@@ -9,7 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+
+struct rte_mbuf;
 
 namespace mqsteer {
 
@@ -35,8 +39,12 @@ class FlowHasher {
   ///   caller's and are only read
   void run(std::span<PacketMeta> burst) const noexcept;
 
-  /// The same for plain bytes, by the same functions: what mqsim and `explain` say is what the data
-  /// path does. Parameters as for dissect().
+  /// The fragment that a packet of kind kFragment is, of any number of segments; the mbuf is only
+  /// read.
+  [[nodiscard]] std::optional<Fragment> fragment_of(const rte_mbuf& mbuf) const noexcept;
+
+  /// What run() says, for plain bytes and by the same functions: what mqsim and `explain` say is
+  /// what the data path does. Parameters as for dissect().
   struct Explained {
     Dissection dissection;
     std::uint32_t hash = 0;

@@ -3,6 +3,7 @@
 
 #include "packet/flow_hasher.h"
 #include "packet/flow_key.h"
+#include "packet/fragment.h"
 #include "packet/hash.h"
 
 #include <rte_mbuf_core.h>
@@ -96,6 +97,18 @@ void check_hash(const FlowKey& key) {
        "Toeplitz equals its definition");
 }
 
+void check_fragment(std::span<const std::uint8_t> packet, const KeyOptions& options,
+                    const Dissection& found) {
+  const auto* data = reinterpret_cast<const std::byte*>(packet.data());
+  const auto fragment = dissect_fragment(data, packet.size(), options);
+  must(fragment.has_value() == (found.key.kind == PacketKind::kFragment),
+       "what has the kind of a fragment is one, and nothing else");
+  if (!fragment) return;
+  must(fragment->more || fragment->offset != 0, "a whole datagram is no fragment");
+  must(!fragment->flow_known || fragment->offset == 0, "only the first fragment names the flow");
+  must(!to_text(fragment->flow).empty(), "every flow has a text");
+}
+
 /// The keyed header's ends exchanged, in place: the packet's answer.
 void swap_ends(Bytes& packet, const Dissection& found) {
   const bool v6 = found.key.family == AddressFamily::kIpv6;
@@ -141,6 +154,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
            "offsets lie in the packet");
       must(!to_text(found.key).empty(), "every key has a text");
       check_hash(found.key);
+      check_fragment(packet, options, found);
     }
   }
   const std::size_t cut = size == 0 ? 0 : data[size - 1] % (size + 1);

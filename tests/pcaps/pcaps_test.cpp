@@ -5,22 +5,28 @@
 #include "mqsim/report.h"
 #include "mqsim/simulation.h"
 #include "packet/flow_hasher.h"
+#include "steering/fragment_tracker.h"
 #include "support/dissect_checked.h"
+#include "support/fake_mbufs.h"
 
 #include <rte_mbuf_core.h>
 
 #include <gtest/gtest.h>
 #include <pcap/pcap.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mqsteer::test {
@@ -127,6 +133,106 @@ TEST(Captures, TheDataPathAgreesWithExplainWhateverTheSegments) {
       }
     });
   }
+}
+
+/// The fragments of one capture through a tracker, a microsecond apart.
+class Tracked {
+ public:
+  explicit Tracked(const FlowHasher& hasher) : hasher_{hasher} { tracker_.adopt(hasher); }
+
+  void send(std::span<const std::uint8_t> packet) {
+    PacketMeta meta{.mbuf = mbufs_.make(packet)};
+    hasher_.run({&meta, 1});
+    if (meta.kind == PacketKind::kFragment) ++fragments_;
+    ++packets_;
+    now_ += 1000;
+    note(tracker_.track({&meta, 1}, TscCycles{now_}));
+    note(tracker_.expire(TscCycles{now_}));
+  }
+  void end() { note(tracker_.release_all(TscCycles{now_})); }
+
+  [[nodiscard]] std::uint64_t packets() const { return packets_; }
+  [[nodiscard]] std::uint64_t came_out() const { return hashes_.size(); }
+  [[nodiscard]] std::uint64_t fragments() const { return fragments_; }
+  [[nodiscard]] std::uint64_t tracked() const { return tracker_.counters().tracked.read(); }
+  [[nodiscard]] std::uint64_t missed() const { return tracker_.counters().missed.read(); }
+
+  /// Datagrams whose fragments went by more than one hash; an id used again is one such.
+  [[nodiscard]] std::size_t torn() const {
+    std::vector<std::pair<Datagram, std::uint32_t>> seen;
+    std::size_t count = 0;
+    for (const auto& [mbuf, hash] : hashes_) {
+      const auto part = hasher_.fragment_of(*mbuf);
+      if (!part) continue;
+      const auto same = std::ranges::find_if(
+          seen, [&part](const auto& entry) { return entry.first == part->datagram; });
+      if (same == seen.end()) {
+        seen.emplace_back(part->datagram, hash);
+      } else if (same->second != hash) {
+        ++count;
+      }
+    }
+    return count;
+  }
+
+ private:
+  void note(std::span<const PacketMeta> packets) {
+    for (const PacketMeta& packet : packets) {
+      EXPECT_TRUE(hashes_.emplace(packet.mbuf, packet.hash).second);
+    }
+  }
+
+  const FlowHasher& hasher_;
+  FragmentTracker tracker_{1'000'000'000, *std::pmr::new_delete_resource()};
+  FakeMbufs mbufs_;
+  std::map<const rte_mbuf*, std::uint32_t> hashes_;
+  std::uint64_t packets_ = 0;
+  std::uint64_t fragments_ = 0;
+  std::uint64_t now_ = 1;
+};
+
+TEST(Captures, EveryFragmentIsTrackedOrMissedAndComesOut) {
+  const FlowHasher hasher{{}};
+  std::uint64_t fragments = 0;
+  for (const std::string& file : files()) {
+    SCOPED_TRACE(file);
+    Tracked tracked{hasher};
+    read_packets(file, [&](std::span<const std::uint8_t> packet) {
+      if (packet.size() <= 0xffff) tracked.send(packet);
+    });
+    tracked.end();
+    EXPECT_EQ(tracked.came_out(), tracked.packets());
+    EXPECT_EQ(tracked.tracked() + tracked.missed(), tracked.fragments());
+    fragments += tracked.fragments();
+    if (tracked.fragments() != 0) {
+      std::printf("%s: %llu fragments, %llu missed\n", file.c_str(),
+                  static_cast<unsigned long long>(tracked.fragments()),
+                  static_cast<unsigned long long>(tracked.missed()));
+    }
+  }
+  EXPECT_GT(fragments, 0U);
+}
+
+/// Forwards and backwards: the last fragment first.
+TEST(Captures, FragmentsOfOneDatagramStayTogetherInEitherOrder) {
+  const FlowHasher hasher{{}};
+  for (const std::string& file : files()) {
+    if (file.find("/frag-ipv4/pcpp__ip-frag.pcap") == std::string::npos) continue;
+    std::vector<Bytes> packets;
+    read_packets(file, [&packets](std::span<const std::uint8_t> packet) {
+      packets.emplace_back(packet.begin(), packet.end());
+    });
+    for (int way = 0; way < 2; ++way) {
+      Tracked tracked{hasher};
+      for (const Bytes& packet : packets) tracked.send(packet);
+      tracked.end();
+      EXPECT_GT(tracked.tracked(), 1000U);
+      EXPECT_EQ(tracked.torn(), 0U);
+      std::ranges::reverse(packets);
+    }
+    return;
+  }
+  GTEST_SKIP() << "no such capture";
 }
 
 TEST(Captures, MqsimCountsEveryPacketOrSaysWhyNot) {
