@@ -1,0 +1,72 @@
+#pragma once
+
+#include "mqrr/client.h"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mqsteer::rr_kernel {
+
+/// What the threads of a run share. Times are of now_ns(); 0: not yet.
+struct Run {
+  const ClientConfig* config = nullptr;
+  std::atomic<unsigned> connected{0};
+  std::atomic<std::uint64_t> measure_from{0};  ///< set once all are connected
+  std::atomic<std::uint64_t> measure_to{0};
+  std::atomic<std::uint64_t> heard{0};  ///< of the latest response of any thread, roughly
+  std::atomic<bool> stop{false};        ///< end now, whatever the time
+};
+
+/// One thread's share of the connections.
+class ClientThread {
+ public:
+  ClientThread(Run& run, unsigned connections);
+
+  /// Connects, asks and listens until the run ends.
+  void loop();
+
+  Histogram latency;
+  std::vector<std::uint64_t> series;
+  std::uint64_t transactions = 0;
+  std::uint64_t wrong = 0;
+  unsigned lost = 0;
+  std::string lost_why;  ///< of the first one lost
+  std::string failure;   ///< why a connection could not be opened; empty: none
+
+ private:
+  enum class State : std::uint8_t { kConnecting, kIdle, kAsking, kClosed };
+  struct Connection {
+    Descriptor socket;
+    State state = State::kClosed;
+    std::uint8_t byte = 0;       ///< that the request is made of
+    std::uint32_t sent = 0;      ///< of the request
+    std::uint32_t received = 0;  ///< of the response
+    std::uint64_t asked_at = 0;
+  };
+
+  void open_more();
+  bool open(Connection& connection, unsigned index);
+  void ready(unsigned index, std::uint32_t events);
+  void connected(Connection& connection, unsigned index);
+  void ask(Connection& connection, unsigned index, std::uint64_t now);
+  void write_some(Connection& connection, unsigned index);
+  void read_some(Connection& connection, unsigned index);
+  void complete(Connection& connection, std::uint64_t now);
+  void lose(Connection& connection, int error, const char* what);
+  void watch(Connection& connection, unsigned index, bool writable);
+
+  static constexpr unsigned kMostConnecting = 512;
+
+  Run& run_;
+  Descriptor poll_;
+  std::vector<Connection> connections_;
+  std::vector<std::uint8_t> request_;
+  std::vector<std::uint8_t> response_;
+  unsigned opened_ = 0;
+  unsigned connecting_ = 0;
+  bool asking_ = false;
+};
+
+}  // namespace mqsteer::rr_kernel

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <mqsteer/error.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace mqsteer::rr_kernel {
+
+/// A file descriptor, closed at the end.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) noexcept : fd_{fd} {}
+  Descriptor(Descriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
+  void close() noexcept {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+/// An address and port of either family.
+struct Endpoint {
+  sockaddr_storage address{};
+  socklen_t bytes = 0;
+  [[nodiscard]] int family() const noexcept { return address.ss_family; }
+  [[nodiscard]] const sockaddr* raw() const noexcept {
+    return reinterpret_cast<const sockaddr*>(&address);
+  }
+  [[nodiscard]] std::string text() const;  ///< `10.0.0.1:7`, `[fd00::1]:7`
+};
+
+/// errors: the text is no IPv4 or IPv6 address; names are not looked up
+[[nodiscard]] Expected<Endpoint> parse_endpoint(const std::string& address, std::uint16_t port);
+
+/// A TCP socket that does not block and sends at once.
+[[nodiscard]] Expected<Descriptor> tcp_socket(int family);
+
+/// Sees to it that the process may have so many descriptors: raises the soft limit up to the hard
+/// one. errors: the hard limit is lower
+[[nodiscard]] Expected<void> allow_descriptors(std::uint64_t count);
+
+/// Raises the soft limit to the hard one; what a server does that does not know its clients.
+void allow_most_descriptors() noexcept;
+
+[[nodiscard]] std::uint64_t now_ns() noexcept;  ///< CLOCK_MONOTONIC
+
+}  // namespace mqsteer::rr_kernel
