@@ -247,6 +247,12 @@ std::string stats_show(const Json& answer, const Paint& paint) {
                      '\n' + worker_counters(workers, false, paint) +
                      more_of_workers(workers, paint) + '\n' +
                      drops_text(workers, &totals.at("drops"), paint) + '\n';
+  const Json& fragments = answer.at("fragments");
+  if (fragments.at("tracked") != 0 || fragments.at("missed") != 0) {
+    text += "fragments: " + plain(fragments.at("tracked")) + " went with their flow, " +
+            plain(fragments.at("missed")) + " by their addresses; " + plain(fragments.at("held")) +
+            " had to wait\n";
+  }
   text += "accounts: rx " + plain(totals.at("rx")) + " + originated " +
           plain(totals.at("originated")) + " + copies " + plain(totals.at("copies")) + " = tx " +
           plain(totals.at("tx")) + " + consumed " + plain(totals.at("consumed")) + " + drops " +

@@ -164,6 +164,10 @@ Json stats_view(const Snapshot& snapshot) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return {{"ports", std::move(ports)},
           {"workers", std::move(workers)},
+          {"fragments",
+           {{"tracked", snapshot.fragments.tracked},
+            {"missed", snapshot.fragments.missed},
+            {"held", snapshot.fragments.held}}},
           {"totals", totals_view(snapshot.totals)},
           {"time_ns", std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()}};
 }

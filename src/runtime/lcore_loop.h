@@ -9,6 +9,7 @@
 #include "runtime/lcore_state.h"
 #include "runtime/tx_guard.h"
 #include "steering/dispatcher.h"
+#include "steering/fragment_tracker.h"
 
 #include <mqsteer/counter.h>
 #include <mqsteer/packet_meta.h>
@@ -20,6 +21,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -81,6 +83,12 @@ class LcoreRunner {
   /// The RX side's counters towards a worker; nullptr without RX queues. thread: any
   [[nodiscard]] virtual const PairCounters* towards(WorkerId worker) const noexcept = 0;
 
+  /// What `fragments: track` did with them; nullptr without RX queues. thread: any
+  [[nodiscard]] virtual const FragmentCounters* fragments() const noexcept = 0;
+
+  /// Packets that came here for a bucket of soft-rss so far; wraps. thread: any
+  [[nodiscard]] virtual std::uint32_t load_of(std::uint32_t bucket) const noexcept = 0;
+
   /// Where a bucket of the table in use is on this RX lcore, as Dispatcher::position(). Needs RX
   /// queues. thread: any
   struct Position {
@@ -105,6 +113,7 @@ class LcoreLoop final : public LcoreRunner {
                                                             .budget = parts_.budget,
                                                             .current_bits = parts_.current_bits},
                           memory);
+      fragments_ = std::make_unique<FragmentTracker>(tsc_hz(), memory);
     }
   }
 
@@ -132,6 +141,12 @@ class LcoreLoop final : public LcoreRunner {
 
   [[nodiscard]] const PairCounters* towards(WorkerId worker) const noexcept override {
     return dispatcher_ ? &dispatcher_->counters(worker) : nullptr;
+  }
+  [[nodiscard]] const FragmentCounters* fragments() const noexcept override {
+    return fragments_ ? &fragments_->counters() : nullptr;
+  }
+  [[nodiscard]] std::uint32_t load_of(std::uint32_t bucket) const noexcept override {
+    return dispatcher_ ? dispatcher_->load_of(bucket) : 0;
   }
   [[nodiscard]] Position position(std::uint32_t current_bucket) const noexcept override {
     const auto at = dispatcher_->position(current_bucket);
@@ -168,12 +183,24 @@ class LcoreLoop final : public LcoreRunner {
       run_to_completion(burst);
       return count;
     }
-    if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(burst, WorkerId{queue.consumer});
-    dispatcher_->dispatch(burst);
-    free_dropped();
-    dispatcher_->flush(count < kMaxBurst);
-    handle_in_place();
+    const bool last = count < kMaxBurst;
+    const auto going_on = track_ ? fragments_->track(burst, now_) : burst;
+    if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(going_on, WorkerId{queue.consumer});
+    steer(going_on, last);
     return count;
+  }
+
+  /// Packets on their way to the workers; those for us are handled at once. More than a burst come
+  /// where held fragments go on.
+  void steer(std::span<const PacketMeta> packets, bool flush) noexcept {
+    do {
+      const auto burst = packets.first(std::min(packets.size(), kMaxBurst));
+      dispatcher_->dispatch(burst);
+      free_dropped();
+      packets = packets.subspan(burst.size());
+      dispatcher_->flush(flush && packets.empty());
+      handle_in_place();
+    } while (!packets.empty());
   }
 
   /// Field by field, each as wide as it is read next: a struct put together elsewhere and copied
@@ -244,6 +271,11 @@ class LcoreLoop final : public LcoreRunner {
       handle_in_place();
       ++work;
     }
+    if (__builtin_expect(track_ && fragments_->held() != 0, 0)) {
+      const auto late = fragments_->expire(now_);
+      if (!late.empty()) steer(late, true);
+      ++work;
+    }
     if (dispatcher_->staging() && tsc_between(flushed_, now_).value() > tsc_hz() / kFlushHz) {
       dispatcher_->flush(true);
       flushed_ = now_;
@@ -266,6 +298,7 @@ class LcoreLoop final : public LcoreRunner {
 
   /// The end of the loop: what is held will not be released any more.
   void leave() noexcept {
+    if (track_) steer(fragments_->release_all(now_), true);
     dispatcher_->drop_held();
     free_dropped();
     parts_.report->held.store(0, std::memory_order_relaxed);
@@ -375,7 +408,14 @@ class LcoreLoop final : public LcoreRunner {
     }
     if (!dispatcher_ || table_ == nullptr) return;
     dispatcher_->sweep(kSweptBuckets);
-    parts_.report->held.store(dispatcher_->held_packets(), std::memory_order_relaxed);
+    report_held();
+  }
+
+  /// Packets that wait here: for a move, for their first fragment.
+  void report_held() noexcept {
+    const std::uint16_t fragments = fragments_ ? fragments_->held() : 0;
+    parts_.report->held.store(static_cast<std::uint16_t>(dispatcher_->held_packets() + fragments),
+                              std::memory_order_relaxed);
   }
 
   /// Acts on what the control thread has asked. returns: false to leave the loop.
@@ -413,7 +453,10 @@ class LcoreLoop final : public LcoreRunner {
     if (!receiving_ || table == table_) return;
     table_ = table;
     if (parts_.outbox != nullptr) parts_.outbox->steer_by(table);
-    if (dispatcher_) dispatcher_->adopt(*table);
+    if (!dispatcher_) return;
+    dispatcher_->adopt(*table);
+    track_ = table->shape().fragments == Fragments::kTrack;
+    if (track_) fragments_->adopt(table->hasher());
   }
 
   void take_steering_commands(const Commands& commands) noexcept {
@@ -430,8 +473,9 @@ class LcoreLoop final : public LcoreRunner {
   /// Not receiving: all that is staged goes out, and the control thread is told when it is done.
   void report_quiet() noexcept {
     if (dispatcher_) {
+      if (track_ && fragments_->held() != 0) steer(fragments_->release_all(now_), true);
       dispatcher_->flush(true);
-      parts_.report->held.store(dispatcher_->held_packets(), std::memory_order_relaxed);
+      report_held();
     }
     const bool quiet = !dispatcher_ || dispatcher_->quiet();
     parts_.report->quiet.store(quiet, std::memory_order_release);
@@ -444,6 +488,8 @@ class LcoreLoop final : public LcoreRunner {
   H handler_;
   std::array<PacketMeta, kMaxBurst> burst_;
   std::optional<Dispatcher<rule>> dispatcher_;
+  std::unique_ptr<FragmentTracker> fragments_;  ///< where there are queues
+  bool track_ = false;
   const SteeringTable* table_ = nullptr;
   OrderCheck* order_check_ = nullptr;  ///< off
   bool tx_guard_ = false;

@@ -5,6 +5,7 @@
 #include "eal/mempool.h"
 #include "steering/bucket_index.h"
 #include "steering/dispatcher.h"
+#include "steering/fragment_tracker.h"
 
 #include <algorithm>
 #include <bit>
@@ -113,8 +114,8 @@ void size_pools(Plan& plan, const PlanInput& input) {
     if (lcore.rx.empty()) continue;
     constexpr std::uint32_t kOnTheMove =
         std::uint32_t{kPoolCache} * 2 + std::uint32_t{kMaxBurst} * 4;  // caches and bursts
-    std::uint32_t mbufs =
-        plan.backlog_budget + tx_held + HoldFifo::kPackets + (workers + 1) * kOnTheMove;
+    std::uint32_t mbufs = plan.backlog_budget + tx_held + HoldFifo::kPackets +
+                          FragmentTracker::kPackets + (workers + 1) * kOnTheMove;
     for (const PlannedQueue& queue : lcore.rx) {
       mbufs += plan.ports[queue.port].rx_descriptors + input.ports[queue.port].mbufs_held_per_queue;
       lcore.data_room_bytes =
@@ -156,6 +157,7 @@ void count_bytes(Plan& plan, const PlanInput& input) {
   plan.rfs_bytes = RfsTable::bytes(flows);
   const std::size_t per_rx = (sizeof(std::uint64_t) << plan.current_bits) +
                              (sizeof(std::uint32_t) << SteeringTable::kMaxBits) + sizeof(HoldFifo) +
+                             FragmentTracker::bytes() +
                              workers * (sizeof(FlowLimit) + sizeof(PairCounters));
   // Twice: a change of the hash makes a new table while the old one is still in use.
   plan.steering_bytes = rx * per_rx + 2 * plan.rfs_bytes;

@@ -148,6 +148,13 @@ Snapshot Runtime::snapshot() {
     std::sort(port.queues.begin(), port.queues.end(),
               [](const auto& a, const auto& b) { return a.queue < b.queue; });
   }
+  for (const auto& lcore : lcores_) {
+    const FragmentCounters* fragments = lcore->loop->fragments();
+    if (fragments == nullptr) continue;
+    snapshot.fragments.tracked += fragments->tracked.read();
+    snapshot.fragments.missed += fragments->missed.read();
+    snapshot.fragments.held += fragments->held.read();
+  }
   snapshot.totals = totals_of(snapshot);
   return snapshot;
 }

@@ -22,8 +22,10 @@ bool same_index(const SteeringConfig& a, const SteeringConfig& b) {
 }  // namespace
 
 std::unique_ptr<SteeringTable> Runtime::make_table(const SteeringConfig& steering) const {
-  SteeringTable::Shape shape{
-      .mode = steering.mode, .bits = kRpsBucketBits, .rfs_flows = config_.steering.rfs_flows};
+  SteeringTable::Shape shape{.mode = steering.mode,
+                             .bits = kRpsBucketBits,
+                             .rfs_flows = config_.steering.rfs_flows,
+                             .fragments = steering.fragments};
   HasherConfig hasher{.symmetric = steering.symmetric, .tunnels = steering.tunnels};
   if (steering.mode == SteeringMode::kSoftRss) {
     hasher.kind = HasherConfig::kToeplitz;

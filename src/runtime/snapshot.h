@@ -76,6 +76,13 @@ struct RfsFigures {
   std::size_t pins = 0;
 };
 
+/// `fragments: track`, of all RX lcores.
+struct FragmentFigures {
+  std::uint64_t tracked = 0;  ///< went with their flow
+  std::uint64_t missed = 0;   ///< went by addresses and protocol
+  std::uint64_t held = 0;     ///< of both: had to wait for their first fragment
+};
+
 /// At rest rx + originated + copies == tx + consumed + sum of drops, to the packet.
 struct TotalFigures {
   std::uint64_t rx = 0;
@@ -98,6 +105,7 @@ struct TotalFigures {
 struct Snapshot {
   std::vector<PortFigures> ports;      ///< in the configuration's order
   std::vector<WorkerFigures> workers;  ///< in plan order
+  FragmentFigures fragments;
   TotalFigures totals;
 };
 

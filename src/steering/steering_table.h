@@ -53,6 +53,7 @@ class SteeringTable {
     unsigned bits = 12;           ///< log2 of the desired buckets; not used by none
     unsigned shift = 0;           ///< soft-rss: hash bits left to the NIC
     std::uint32_t rfs_flows = 0;  ///< rfs: flows to remember
+    Fragments fragments = Fragments::kKey;
   };
   /// The live workers of one moment.
   struct LiveSet {
