@@ -4,6 +4,7 @@
 #include "handlers/rr/connection_table.h"
 #include "handlers/rr/echo_store.h"
 #include "handlers/rr/extra_work.h"
+#include "handlers/rr/rules.h"
 #include "handlers/rr/sender.h"
 #include "handlers/rr/shared.h"
 #include "handlers/rr/timer_queue.h"
@@ -106,11 +107,9 @@ class Engine {
   }
 
  private:
-  using Piece = typename Sender<Out>::Piece;
   static constexpr std::uint32_t kLooksATick = 2048;
-  static constexpr std::uint32_t kSweptATick = 64;  ///< a million connections in 16 s
-  static constexpr int kMostSegments = 8;           ///< sent for one that was received
-  static constexpr std::uint16_t kLeastMss = 64;
+  static constexpr std::uint32_t kSweptATick = 64;      ///< a million connections in 16 s
+  static constexpr int kMostSegments = 8;               ///< sent for one that was received
   static constexpr std::uint32_t kMostWindow = 0xffff;  ///< that a client can have, unscaled
   static constexpr std::uint32_t kTimedWork = 64;       ///< one of so many is timed
 
@@ -119,7 +118,7 @@ class Engine {
   /// Source: RFC 9293, section 3.10.7.4, in its order
   void take(Connection& c, const Segment& s, Carrier& carrier) noexcept {
     if (c.state == State::kSynReceived && s.opens()) return listen(c, s, carrier);
-    if (!is_acceptable(c, s)) return answer_outside(c, s, carrier);
+    if (!is_acceptable(c, s, echoes_.room(c))) return answer_outside(c, s, carrier);
     if (s.has(kRst)) return take_reset(c, s, carrier);
     if (s.has(kSyn)) return challenge(c, carrier);
     if (!take_ack(c, s, carrier)) return;
@@ -150,9 +149,10 @@ class Engine {
     const bool again = c.timer == Timer::kSynAck && c.receive_next == syn.sequence + 1;
     if (!again) {
       c.receive_next = syn.sequence + 1;
-      c.unacked = first_sequence(syn.peer);
+      c.unacked = first_sequence(shared_.keys().sequence, syn.peer, local_.tcp_port) +
+                  shared_.clock().isn_clock(tsc_);
       c.next = c.sent_to = c.unacked + 1;
-      c.peer_mss = mss_of(syn);
+      c.peer_mss = mss_of(syn, local_.mss(syn.peer.ipv6));
       c.retries = 0;
       c.last_heard = now_;
       start(c, Timer::kSynAck, kSynAckTimeoutMs);
@@ -161,30 +161,6 @@ class Engine {
     }
     c.mac = syn.mac;
     if (!sender_.send_syn_ack(c, carrier)) counters_.add(RrCount::kUnanswered);
-  }
-
-  /// Source: RFC 6528, section 3
-  [[nodiscard]] Sequence first_sequence(const Peer& peer) const noexcept {
-    const std::uint64_t ends = std::uint64_t{peer.port} << 17U | (peer.ipv6 ? 0x10000U : 0U) |
-                               std::uint64_t{local_.tcp_port};
-    const std::array<std::uint64_t, 3> words{peer.address[0], peer.address[1], ends};
-    return static_cast<Sequence>(siphash(shared_.keys().sequence, words)) +
-           shared_.clock().isn_clock(tsc_);
-  }
-
-  /// Without the option: what every host takes. Source: RFC 9293, section 3.7.1
-  [[nodiscard]] std::uint16_t mss_of(const Segment& syn) const noexcept {
-    const std::uint16_t fallback = syn.peer.ipv6 ? 1220 : 536;
-    const std::uint16_t wanted = syn.mss != 0 ? syn.mss : fallback;
-    return std::clamp(wanted, kLeastMss, local_.mss(syn.peer.ipv6));
-  }
-
-  /// What begins at the left edge is looked at also when the window is closed: it may acknowledge.
-  [[nodiscard]] bool is_acceptable(const Connection& c, const Segment& s) const noexcept {
-    if (s.sequence == c.receive_next) return true;
-    const std::uint32_t room = echoes_.room(c);
-    const auto inside = [&](Sequence at) { return at - c.receive_next < room; };
-    return inside(s.sequence) || (s.span() > 0 && inside(s.sequence + s.span() - 1));
   }
 
   void answer_outside(Connection& c, const Segment& s, Carrier& carrier) noexcept {
@@ -218,9 +194,7 @@ class Engine {
       return false;
     }
     if (after(s.ack, c.unacked) && acknowledge(c, s.ack)) return false;
-    const bool newer = before(c.window_sequence, s.sequence) ||
-                       (c.window_sequence == s.sequence && !after(c.window_ack, s.ack));
-    if (newer) set_window(c, s);
+    if (window_is_newer(c, s)) set_window(c, s);
     return true;
   }
 
@@ -311,16 +285,6 @@ class Engine {
   }
 
   // --- sending ---------------------------------------------------------------------------------
-
-  /// What follows `next`, where the client has a window of `window` bytes.
-  [[nodiscard]] static Piece next_piece(const Connection& c, std::uint32_t window) noexcept {
-    const std::uint32_t sent = c.next - c.unacked;
-    if (sent > c.buffered) return {};  // FIN and all
-    const std::uint32_t usable = window > sent ? window - sent : 0;
-    const std::uint32_t bytes = std::min({c.buffered - sent, usable, std::uint32_t{c.peer_mss}});
-    return {.text_bytes = static_cast<std::uint16_t>(bytes),
-            .fin = c.client_is_done() && sent + bytes == c.buffered};
-  }
 
   /// Sends what the client can take. returns: whether anything went
   bool send_what_may_go(Connection& c, Carrier& carrier) noexcept {

@@ -6,6 +6,7 @@
 #include "handlers/rr/counters.h"
 #include "handlers/rr/echo_store.h"
 #include "handlers/rr/local_end.h"
+#include "handlers/rr/rules.h"
 #include "handlers/rr/write.h"
 
 #include <mqsteer/packet_meta.h>
@@ -31,13 +32,6 @@ class Sender {
   /// outbox: until the next begin()
   void begin(Out& outbox) noexcept { out_ = &outbox; }
   [[nodiscard]] Out& outbox() noexcept { return *out_; }
-
-  /// The next segment of a connection, from its `next` on.
-  struct Piece {
-    std::uint16_t text_bytes = 0;
-    bool fin = false;
-    [[nodiscard]] std::uint32_t span() const noexcept { return text_bytes + (fin ? 1U : 0U); }
-  };
 
   // All: returns false where there was no mbuf.
 

@@ -129,7 +129,7 @@ class RrWorkers : public testing::Test {
   RrBox box{box_settings(), 3};
   ScriptedClient client{box};
   /// New flows go to these workers, whoever gets their SYN.
-  void let_own(std::vector<std::uint16_t> workers) {
+  void let_own(const std::vector<std::uint16_t>& workers) {
     for (auto& outbox : box.outboxes) {
       outbox->owners.clear();
       for (const auto worker : workers) outbox->owners.emplace_back(worker);
