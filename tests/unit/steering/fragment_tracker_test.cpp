@@ -31,6 +31,7 @@ class Stage {
   /// Sends packets in one burst. returns: the numbers of those that come out
   std::vector<int> send(const std::vector<Bytes>& packets) {
     std::vector<PacketMeta> burst;
+    burst.reserve(packets.size());
     for (const Bytes& bytes : packets) {
       burst.push_back({.mbuf = mbufs_.make(bytes)});
       number_[burst.back().mbuf] = sent_++;
@@ -226,7 +227,7 @@ TEST(FragmentTracker, AFullHoldGivesUpTheOldestDatagram) {
 
 TEST(FragmentTracker, ADatagramThatFillsTheHoldAloneGoesOnInOrder) {
   Stage stage;
-  const auto parts = fragments({.bytes = 8 * 258, .each = 8});
+  const auto parts = fragments({.bytes = std::size_t{8} * 258, .each = 8});
   for (std::size_t i = 1; i <= 256; ++i) stage.send(parts[i]);
   const auto out = stage.send(parts[257]);
   EXPECT_EQ(out.size(), 257);
