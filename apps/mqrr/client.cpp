@@ -47,8 +47,7 @@ class Threads {
   Expected<void> wait_connected() {
     const std::uint64_t limit = now_ns() + ns_of(config_.connect_s);
     while (run_.connected.load(std::memory_order_relaxed) < config_.connections) {
-      if (ended() != 0) break;
-      if (now_ns() > limit) break;
+      if (ended() != 0 || interrupted() || now_ns() > limit) break;
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
     const unsigned connected = run_.connected.load(std::memory_order_relaxed);
@@ -57,6 +56,7 @@ class Threads {
     for (const auto& worker : workers_) {
       if (!worker->failure.empty()) return fail(worker->failure);
     }
+    if (interrupted()) return fail("interrupted before all connections were open");
     return fail(std::to_string(connected) + " of " + std::to_string(config_.connections) +
                 " connections to " + config_.server.text() + " came about in " +
                 seconds_text(config_.connect_s) + "; does the server answer? (ping, --connect)");
@@ -72,8 +72,13 @@ class Threads {
     std::string trouble;
     std::uint64_t now = now_ns();
     for (; now < to && ended() < config_.threads; now = now_ns()) {
+      if (interrupted()) {
+        trouble = "interrupted";
+        break;
+      }
       if (now - std::min(now, run_.heard.load(std::memory_order_relaxed)) >
           ns_of(config_.stall_s)) {
+        run_.stalled = true;
         trouble = "no response on any connection for " + seconds_text(config_.stall_s) +
                   "; the server or the way to it has stalled";
         break;
@@ -93,6 +98,7 @@ class Threads {
       result.transactions += worker->transactions;
       result.lost += worker->lost;
       result.wrong += worker->wrong;
+      result.silent += worker->silent;
       if (why.empty()) why = worker->lost_why;
       if (worker->series.size() > result.series.size()) result.series.resize(worker->series.size());
       for (std::size_t i = 0; i < worker->series.size(); ++i) result.series[i] += worker->series[i];
@@ -101,13 +107,18 @@ class Threads {
       result.trouble = std::to_string(result.lost) + " of " + std::to_string(config_.connections) +
                        " connections were lost (" + why + ")";
     }
-    if (result.trouble.empty() && result.wrong != 0) {
-      result.trouble = std::to_string(result.wrong) + " responses were not what was asked";
+    if (result.trouble.empty() && result.silent != 0) {
+      result.trouble = std::to_string(result.silent) + " of " +
+                       std::to_string(config_.connections) + " connections had no response for " +
+                       seconds_text(config_.stall_s);
     }
     return result;
   }
 
  private:
+  [[nodiscard]] bool interrupted() const {
+    return config_.end_now != nullptr && config_.end_now->load(std::memory_order_relaxed);
+  }
   [[nodiscard]] unsigned ended() const { return ended_.load(std::memory_order_acquire); }
   void join() {
     run_.stop = true;

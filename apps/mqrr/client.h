@@ -5,6 +5,7 @@
 
 #include <mqsteer/error.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,15 +22,18 @@ struct ClientConfig {
   double warmup_s = 1;     ///< before that, not counted
   double connect_s = 30;   ///< all connections are open by then, or the run fails
   double stall_s = 5;      ///< without any response: the run ends
+  /// Set from outside, by a signal say: the run ends now, with what was measured; or nullptr.
+  const std::atomic<bool>* end_now = nullptr;
 };
 
 struct ClientResult {
   double seconds = 0;                 ///< really measured
   std::uint64_t transactions = 0;     ///< of the measured time
   Histogram latency;                  ///< of those, in ns
-  std::vector<std::uint64_t> series;  ///< transactions by second
+  std::vector<std::uint64_t> series;  ///< transactions by second; the last may be cut short
   unsigned lost = 0;                  ///< connections that ended before they should
-  std::uint64_t wrong = 0;            ///< responses with other bytes than the request's
+  unsigned wrong = 0;                 ///< of those: for other bytes than the request's
+  unsigned silent = 0;                ///< open at the end, no response for `stall_s`
   std::string trouble;  ///< why the run ended early or is not to be trusted; empty: fine
 
   [[nodiscard]] double per_second() const noexcept {

@@ -40,18 +40,22 @@ void ClientThread::loop() {
   while (!run_.stop.load(std::memory_order_relaxed) && failure.empty()) {
     open_more();
     const std::uint64_t from = run_.measure_from.load(std::memory_order_acquire);
-    if (from != 0 && !asking_) {
-      asking_ = true;
-      const std::uint64_t now = now_ns();
-      for (unsigned i = 0; i < connections_.size(); ++i) {
-        if (connections_[i].state == State::kIdle) ask(connections_[i], i, now);
-      }
-    }
-    if (from != 0 && now_ns() >= run_.measure_to.load(std::memory_order_relaxed)) return;
-    if (lost == connections_.size()) return;
+    if (from != 0 && !asking_) ask_all();
+    if (from != 0 && now_ns() >= run_.measure_to.load(std::memory_order_relaxed)) break;
+    if (lost == connections_.size()) break;
     std::array<epoll_event, 256> events;
     const int count = ::epoll_wait(poll_.get(), events.data(), events.size(), kTickMs);
     for (int i = 0; i < count; ++i) ready(events[i].data.u32, events[i].events);
+    // Once for many responses: the threads share this line.
+    if (heard_ != 0) run_.heard.store(heard_, std::memory_order_relaxed);
+  }
+  count_silent();
+}
+
+void ClientThread::ask_all() {
+  asking_ = true;
+  for (unsigned i = 0; i < connections_.size(); ++i) {
+    if (connections_[i].state == State::kIdle) ask(connections_[i], i, now_ns());
   }
 }
 
@@ -134,7 +138,11 @@ void ClientThread::read_some(Connection& connection, unsigned index) {
   const auto bytes = static_cast<std::size_t>(count);
   const bool same = std::all_of(response_.begin(), response_.begin() + count,
                                 [&](std::uint8_t byte) { return byte == connection.byte; });
-  if (!same || connection.received + bytes > request_.size()) ++wrong;
+  if (!same || connection.state != State::kAsking ||
+      connection.received + bytes > request_.size()) {
+    ++wrong;
+    return lose(connection, 0, "the response had other bytes than the request");
+  }
   connection.received += static_cast<std::uint32_t>(bytes);
   if (connection.received < request_.size()) return;
   const std::uint64_t now = now_ns();
@@ -142,8 +150,8 @@ void ClientThread::read_some(Connection& connection, unsigned index) {
   ask(connection, index, now);
 }
 
-void ClientThread::complete(Connection& connection, std::uint64_t now) {
-  run_.heard.store(now, std::memory_order_relaxed);
+void ClientThread::complete(const Connection& connection, std::uint64_t now) {
+  heard_ = now;
   const std::uint64_t from = run_.measure_from.load(std::memory_order_relaxed);
   // Begun and ended within the measured time.
   if (connection.asked_at < from || now > run_.measure_to.load(std::memory_order_relaxed)) return;
@@ -152,6 +160,15 @@ void ClientThread::complete(Connection& connection, std::uint64_t now) {
   const std::size_t second = (now - from) / 1'000'000'000U;
   if (second >= series.size()) series.resize(second + 1);
   ++series[second];
+}
+
+void ClientThread::count_silent() {
+  const std::uint64_t now = now_ns();
+  const auto limit = static_cast<std::uint64_t>(run_.config->stall_s * 1e9);
+  for (const Connection& connection : connections_) {
+    if (connection.state != State::kAsking) continue;
+    if (run_.stalled || now - connection.asked_at > limit) ++silent;
+  }
 }
 
 void ClientThread::lose(Connection& connection, int error, const char* what) {

@@ -15,7 +15,8 @@ struct Run {
   std::atomic<unsigned> connected{0};
   std::atomic<std::uint64_t> measure_from{0};  ///< set once all are connected
   std::atomic<std::uint64_t> measure_to{0};
-  std::atomic<std::uint64_t> heard{0};  ///< of the latest response of any thread, roughly
+  std::atomic<std::uint64_t> heard{0};  ///< of the latest response of any thread
+  std::atomic<bool> stalled{false};     ///< nothing was heard for too long; set before stop
   std::atomic<bool> stop{false};        ///< end now, whatever the time
 };
 
@@ -30,8 +31,9 @@ class ClientThread {
   Histogram latency;
   std::vector<std::uint64_t> series;
   std::uint64_t transactions = 0;
-  std::uint64_t wrong = 0;
   unsigned lost = 0;
+  unsigned wrong = 0;    ///< of the lost ones
+  unsigned silent = 0;   ///< counted when the loop ends
   std::string lost_why;  ///< of the first one lost
   std::string failure;   ///< why a connection could not be opened; empty: none
 
@@ -46,6 +48,7 @@ class ClientThread {
     std::uint64_t asked_at = 0;
   };
 
+  void ask_all();
   void open_more();
   bool open(Connection& connection, unsigned index);
   void ready(unsigned index, std::uint32_t events);
@@ -53,7 +56,8 @@ class ClientThread {
   void ask(Connection& connection, unsigned index, std::uint64_t now);
   void write_some(Connection& connection, unsigned index);
   void read_some(Connection& connection, unsigned index);
-  void complete(Connection& connection, std::uint64_t now);
+  void complete(const Connection& connection, std::uint64_t now);
+  void count_silent();
   void lose(Connection& connection, int error, const char* what);
   void watch(Connection& connection, unsigned index, bool writable);
 
@@ -66,6 +70,7 @@ class ClientThread {
   std::vector<std::uint8_t> response_;
   unsigned opened_ = 0;
   unsigned connecting_ = 0;
+  std::uint64_t heard_ = 0;
   bool asking_ = false;
 };
 

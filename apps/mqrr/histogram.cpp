@@ -5,17 +5,11 @@
 #include <cmath>
 
 namespace mqsteer::rr_kernel {
-namespace {
 
-constexpr unsigned kStepBits = 7;
-
-/// How far a value is shifted so that 7 bits and the leading one remain.
-unsigned shift_of(std::uint64_t ns) {
+unsigned Histogram::shift_of(std::uint64_t ns) noexcept {
   const auto bits = static_cast<unsigned>(std::bit_width(ns));
   return bits > kStepBits + 1 ? bits - kStepBits - 1 : 0;
 }
-
-}  // namespace
 
 Histogram::Histogram() : buckets_(kBuckets) {}
 

@@ -28,6 +28,9 @@ class Histogram {
   static constexpr unsigned kStepBits = 7;
   static constexpr std::size_t kBuckets = (64 - kStepBits + 1) << kStepBits;
 
+  /// How far a time is shifted so that 7 bits and the leading one remain.
+  static unsigned shift_of(std::uint64_t ns) noexcept;
+
   std::vector<std::uint64_t> buckets_;
   std::uint64_t count_ = 0;
   std::uint64_t max_ = 0;

@@ -9,6 +9,8 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -63,11 +65,19 @@ Exit serve(const Arguments& arguments) {
   return figures.refused == 0 ? Exit::kDone : Exit::kLost;
 }
 
+std::atomic<bool> end_client{false};  // set by a signal
+static_assert(std::atomic<bool>::is_always_lock_free);
+
 Exit ask(Arguments& arguments) {
   const auto server = rr::parse_endpoint(arguments.address, arguments.port);
   if (!server) return failed(server.error(), Exit::kUsage);
   arguments.client.server = *server;
   arguments.client.threads = std::min(arguments.threads, arguments.client.connections);
+  struct sigaction on_signal {};
+  on_signal.sa_handler = [](int) { end_client.store(true, std::memory_order_relaxed); };
+  ::sigaction(SIGINT, &on_signal, nullptr);
+  ::sigaction(SIGTERM, &on_signal, nullptr);
+  arguments.client.end_now = &end_client;
   const auto result = rr::run_client(arguments.client);
   if (!result) return failed(result.error(), Exit::kRefused);
   const std::string report = arguments.json ? rr::json_report(arguments.client, *result)
@@ -76,6 +86,18 @@ Exit ask(Arguments& arguments) {
   std::fflush(stdout);
   if (result->trouble.empty()) return Exit::kDone;
   return failed(Error{0, result->trouble}, Exit::kLost);
+}
+
+/// CLI::Range lets "nan" through.
+CLI::Validator seconds(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    double value = 0;
+    const bool good = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+    return good
+               ? std::string{}
+               : text + " is not in [" + std::to_string(least) + " - " + std::to_string(most) + "]";
+  };
+  return CLI::Validator{check, "SECONDS"};
 }
 
 void add_client(CLI::App& app, Arguments& arguments) {
@@ -87,17 +109,17 @@ void add_client(CLI::App& app, Arguments& arguments) {
                  "connections, each with one request (default: 1)")
       ->check(CLI::Range(1U, 1'000'000U));
   app.add_option("--duration", client.duration_s, "seconds to measure (default: 10)")
-      ->check(CLI::Range(0.05, 86'400.0));
+      ->check(seconds(0.05, 86'400.0));
   app.add_option("--warmup", client.warmup_s, "seconds before that (default: 1)")
-      ->check(CLI::Range(0.0, 3'600.0));
+      ->check(seconds(0.0, 3'600.0));
   app.add_option("--size", client.size, "bytes of a request and its response (default: 1)")
       ->check(CLI::Range(1U, 1U << 20U));
   app.add_option("--threads", arguments.threads, "threads, each with its share (default: 1)")
       ->check(CLI::Range(1U, 256U));
   app.add_option("--connect", client.connect_s, "seconds for all connections to open (default: 30)")
-      ->check(CLI::Range(0.1, 3'600.0));
+      ->check(seconds(0.1, 3'600.0));
   app.add_option("--stall", client.stall_s, "seconds without any response that end it (default: 5)")
-      ->check(CLI::Range(0.1, 3'600.0));
+      ->check(seconds(0.1, 3'600.0));
   app.add_flag("-j,--json", arguments.json, "the figures as JSON on one line");
 }
 
@@ -114,7 +136,8 @@ Exit run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
       "TCP_RR over kernel sockets: requests and responses of one byte or more, one outstanding on\n"
-      "each connection. Exit: 0 done, 1 wrong usage, 2 refused, 3 connections lost or stalled.",
+      "each connection. Exit: 0 done, 1 wrong usage, 2 refused, 3 connections lost, stalled, or "
+      "ended by a signal.",
       "mqrr"};
   app.set_version_flag("-V,--version", "mqrr " MQSTEER_VERSION);
   app.require_subcommand(1);
@@ -125,7 +148,8 @@ Exit run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? Exit::kDone : Exit::kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error) == 0 ? Exit::kDone : Exit::kUsage;
+    return failed(Error{0, std::string{error.what()} + "; see mqrr --help"}, Exit::kUsage);
   }
   if (server->parsed() && arguments.address.empty()) arguments.address = "::";
   return server->parsed() ? serve(arguments) : ask(arguments);

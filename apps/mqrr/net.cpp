@@ -38,6 +38,9 @@ Expected<Endpoint> parse_endpoint(const std::string& address, std::uint16_t port
     return endpoint;
   }
   if (::inet_pton(AF_INET6, address.c_str(), &in6.sin6_addr) == 1) {
+    if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr)) {
+      return fail("'" + address + "' is link-local; allowed: an address that needs no interface");
+    }
     in6.sin6_family = AF_INET6;
     in6.sin6_port = htons(port);
     std::memcpy(&endpoint.address, &in6, sizeof in6);

@@ -37,7 +37,9 @@ std::string text_report(const ClientConfig& config, const ClientResult& result) 
   }
   add("  max %.1f\nby second:", us(result.latency.max()));
   for (const std::uint64_t second : result.series) text += ' ' + std::to_string(second);
-  return text + '\n';
+  add("\nerrors: %u connections lost, %u of them for a wrong response, %u silent\n", result.lost,
+      result.wrong, result.silent);
+  return text;
 }
 
 std::string json_report(const ClientConfig& config, const ClientResult& result) {
@@ -52,7 +54,8 @@ std::string json_report(const ClientConfig& config, const ClientResult& result) 
       {"seconds", result.seconds},      {"transactions", result.transactions},
       {"tps", result.per_second()},     {"latency_us", latency},
       {"series", result.series},        {"lost", result.lost},
-      {"wrong", result.wrong},          {"trouble", result.trouble}};
+      {"wrong", result.wrong},          {"silent", result.silent},
+      {"trouble", result.trouble}};
   return json.dump() + '\n';
 }
 

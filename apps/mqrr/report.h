@@ -11,7 +11,8 @@ namespace mqsteer::rr_kernel {
 
 /// The same as one JSON object on one line: {"server", "connections", "threads", "size", "seconds",
 /// "transactions", "tps", "latency_us": {"p50", "p90", "p99", "p99_9", "max"}, "series", "lost",
-/// "wrong", "trouble"}
+/// "wrong", "silent", "trouble"}. Times are microseconds, "tps" is per second, "trouble" is empty
+/// where there was none
 [[nodiscard]] std::string json_report(const ClientConfig& config, const ClientResult& result);
 
 }  // namespace mqsteer::rr_kernel

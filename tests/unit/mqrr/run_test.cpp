@@ -6,6 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -28,6 +31,56 @@ ClientConfig client_of(const std::string& address, std::uint16_t port, unsigned 
           .duration_s = 0.3,
           .warmup_s = 0.05};
 }
+
+template <class Condition>
+void wait_until(const Condition& condition) {
+  const std::uint64_t limit = now_ns() + 10'000'000'000U;
+  while (!condition() && now_ns() < limit) std::this_thread::yield();
+}
+
+/// A server that may do anything with each byte it gets. One thread, until destroyed.
+class OddServer {
+ public:
+  explicit OddServer(std::function<void(int fd, char byte)> answer)
+      : answer_{std::move(answer)}, listener_{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)} {
+    const auto any = parse_endpoint("127.0.0.1", 0);
+    at_.bytes = sizeof at_.address;
+    if (::bind(listener_.get(), any->raw(), any->bytes) != 0 || ::listen(listener_.get(), 8) != 0 ||
+        ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at_.address), &at_.bytes) !=
+            0) {
+      throw std::runtime_error("no listener on loopback");
+    }
+    thread_ = std::thread{[this] { loop(); }};
+  }
+  OddServer(const OddServer&) = delete;
+  OddServer& operator=(const OddServer&) = delete;
+  OddServer(OddServer&&) = delete;
+  OddServer& operator=(OddServer&&) = delete;
+  ~OddServer() {
+    stop_ = true;
+    thread_.join();
+  }
+  [[nodiscard]] const Endpoint& at() const { return at_; }
+
+ private:
+  void loop() {
+    std::vector<Descriptor> clients;
+    while (!stop_) {
+      Descriptor client{::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK)};
+      if (client.is_open()) clients.push_back(std::move(client));
+      for (const Descriptor& each : clients) {
+        char byte = 0;
+        if (::recv(each.get(), &byte, 1, 0) == 1) answer_(each.get(), byte);
+      }
+    }
+  }
+
+  std::function<void(int, char)> answer_;
+  Descriptor listener_;
+  Endpoint at_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
 
 TEST(Mqrr, EveryConnectionGetsItsResponsesInBothFamilies) {
   for (const char* address : {"127.0.0.1", "::1"}) {
@@ -60,8 +113,9 @@ TEST(Mqrr, AServerThatDiesIsReportedWithWhatWasMeasured) {
   auto server = server_on("127.0.0.1");
   ClientConfig config = client_of("127.0.0.1", server->port(), 8);
   config.duration_s = 5;
+  config.warmup_s = 0;
   std::thread killer{[&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    wait_until([&] { return server->figures().bytes > 1000; });
     server.reset();
   }};
   const auto result = run_client(config);
@@ -69,7 +123,7 @@ TEST(Mqrr, AServerThatDiesIsReportedWithWhatWasMeasured) {
   ASSERT_TRUE(result);
   EXPECT_EQ(result->lost, 8U);
   EXPECT_THAT(result->trouble, HasSubstr("8 of 8 connections were lost"));
-  EXPECT_GT(result->transactions, 0U);
+  EXPECT_EQ(result->wrong, 0U);
   EXPECT_LT(result->seconds, 4.0) << "the rest is not waited for";
 }
 
@@ -85,22 +139,94 @@ TEST(Mqrr, APortWhereNobodyListensIsRefusedWithAHint) {
 }
 
 TEST(Mqrr, AServerThatSaysNothingIsAStall) {
-  auto silent = tcp_socket(AF_INET);  // accepts in the kernel and never reads
-  ASSERT_TRUE(silent);
-  const auto any = parse_endpoint("127.0.0.1", 0);
-  ASSERT_EQ(::bind(silent->get(), any->raw(), any->bytes), 0);
-  ASSERT_EQ(::listen(silent->get(), 8), 0);
-  Endpoint at;
-  at.bytes = sizeof at.address;
-  ::getsockname(silent->get(), reinterpret_cast<sockaddr*>(&at.address), &at.bytes);
+  const OddServer silent{[](int, char) {}};
   ClientConfig config = client_of("127.0.0.1", 1, 2);
-  config.server = at;
+  config.server = silent.at();
   config.stall_s = 0.3;
   config.duration_s = 10;
   const auto result = run_client(config);
   ASSERT_TRUE(result);
   EXPECT_THAT(result->trouble, HasSubstr("no response on any connection for 0.3 s"));
+  EXPECT_EQ(result->silent, 2U);
   EXPECT_EQ(result->transactions, 0U);
+}
+
+TEST(Mqrr, OneConnectionThatFallsSilentIsCountedAndTheOthersGoOn) {
+  std::atomic<int> deaf{-1};  // the first connection heard of
+  const OddServer server{[&](int fd, char byte) {
+    int none = -1;
+    deaf.compare_exchange_strong(none, fd);
+    if (fd != deaf) ::send(fd, &byte, 1, MSG_NOSIGNAL);
+  }};
+  ClientConfig config = client_of("127.0.0.1", 1, 3);
+  config.server = server.at();
+  config.stall_s = 0.2;
+  config.duration_s = 0.4;
+  const auto result = run_client(config);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->trouble, "1 of 3 connections had no response for 0.2 s");
+  EXPECT_GT(result->transactions, 10U);
+}
+
+TEST(Mqrr, OtherBytesThanTheRequestsCostTheConnection) {
+  const OddServer server{[](int fd, char byte) {
+    const char other = static_cast<char>(byte ^ 0x40);
+    ::send(fd, &other, 1, MSG_NOSIGNAL);
+  }};
+  ClientConfig config = client_of("127.0.0.1", 1, 5);
+  config.server = server.at();
+  const auto result = run_client(config);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->wrong, 5U);
+  EXPECT_THAT(result->trouble, HasSubstr("5 of 5 connections were lost (the response had other"));
+  EXPECT_EQ(result->transactions, 0U);
+}
+
+TEST(Mqrr, AResponseThatIsTooLongCostsTheConnection) {
+  const OddServer server{[](int fd, char byte) {
+    const std::array<char, 2> twice{byte, byte};
+    ::send(fd, twice.data(), twice.size(), MSG_NOSIGNAL);
+  }};
+  ClientConfig config = client_of("127.0.0.1", 1, 2);
+  config.server = server.at();
+  const auto result = run_client(config);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->wrong, 2U);
+}
+
+TEST(Mqrr, EndedFromOutsideItHasWhatWasMeasured) {
+  const auto server = server_on("127.0.0.1");
+  std::atomic<bool> end_now{false};
+  ClientConfig config = client_of("127.0.0.1", server->port(), 4);
+  config.warmup_s = 0;
+  config.duration_s = 60;
+  config.end_now = &end_now;
+  std::thread ender{[&] {
+    wait_until([&] { return server->figures().bytes > 1000; });
+    end_now = true;
+  }};
+  const auto result = run_client(config);
+  ender.join();
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->trouble, "interrupted");
+  EXPECT_GT(result->transactions, 500U);
+  EXPECT_LT(result->seconds, 30);
+}
+
+TEST(Mqrr, WhatIsBeyondAHalfCloseIsStillEchoed) {
+  const auto server = server_on("127.0.0.1");
+  Descriptor client{::socket(AF_INET, SOCK_STREAM, 0)};
+  const Endpoint at = *parse_endpoint("127.0.0.1", server->port());
+  ASSERT_EQ(::connect(client.get(), at.raw(), at.bytes), 0);
+  const timeval patience{10, 0};
+  ::setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const std::string sent(100'000, 'x');
+  ASSERT_EQ(::send(client.get(), sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  std::string got(2 * sent.size(), ' ');
+  const ssize_t count = ::recv(client.get(), got.data(), got.size(), MSG_WAITALL);
+  got.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  EXPECT_EQ(got, sent) << "whole, and then the end";
 }
 
 TEST(Mqrr, MoreConnectionsThanDescriptorsAreRefusedWithTheLimit) {
