@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -20,6 +22,13 @@ using mqsteer::Exit;
 using mqsteer::SteeringMode;
 using mqsteer::TunnelKey;
 namespace sim = mqsteer::sim;
+
+const std::map<std::string, SteeringMode>& modes() {
+  static const std::map<std::string, SteeringMode> all = {{"rps", SteeringMode::kRps},
+                                                          {"soft-rss", SteeringMode::kSoftRss},
+                                                          {"rfs", SteeringMode::kRfs}};
+  return all;
+}
 
 struct Arguments {
   sim::Options options;
@@ -42,12 +51,28 @@ CLI::Option* either(CLI::App& app, const std::string& name,
       ->check(CLI::IsMember({words.first, words.second}));
 }
 
+std::vector<CLI::Option*> add_rfs_options(CLI::App& app, sim::Options& options) {
+  using mqsteer::RfsTable;
+  return {app.add_option("--consumers-move", options.consumers_move,
+                         "a flow's consumer goes to the next worker after so many packets of it "
+                         "(default: 0, it holds still)"),
+          app.add_option("--rfs-flows", options.rfs_flows,
+                         "flows that the table has room for (default: 65536)")
+              ->check(CLI::Range(RfsTable::kMinFlows, RfsTable::kMaxFlows)),
+          app.add_option("--backlog", options.backlog,
+                         "packets between steering and consumer at once (default: 64)")
+              ->check(CLI::Range(1U, 4096U))};
+}
+
 /// Fills arguments; throws CLI::ParseError on what the command line has wrong.
 void parse(CLI::App& app, Arguments& arguments, int argc, char** argv) {
   sim::Options& options = arguments.options;
-  bool rps = true;
   bool inner = true;
-  either(app, "--mode", {"rps", "soft-rss"}, "how the bucket is found", rps)->required();
+  app.add_option_function<std::string>(
+         "--mode", [&options](const std::string& text) { options.mode = modes().at(text); },
+         "how the worker is found: rps, soft-rss, rfs")
+      ->required()
+      ->check(CLI::IsMember(modes()));
   app.add_option("--workers", options.workers, "number of workers")
       ->required()
       ->check(CLI::Range(1U, unsigned{mqsteer::kMaxWorkers}));
@@ -57,15 +82,19 @@ void parse(CLI::App& app, Arguments& arguments, int argc, char** argv) {
   auto* buckets = app.add_option("--buckets", options.rss_buckets,
                                  "entries of the soft-rss table, a power of two (default: 128)");
   power_of_two(buckets);
+  const auto of_rfs = add_rfs_options(app, options);
   auto* per_packet = app.add_flag("--per-packet", arguments.per_packet,
                                   "a line for every packet in place of the summary");
   app.add_flag("-j,--json", arguments.json, "the summary as JSON")->excludes(per_packet);
   app.add_option("FILE", options.file, "pcap or pcapng file; - is standard input")->required();
   app.parse(argc, argv);
-  options.mode = rps ? SteeringMode::kRps : SteeringMode::kSoftRss;
   options.tunnels = inner ? TunnelKey::kInner : TunnelKey::kOuter;
-  if (rps && buckets->count() > 0) {
+  if (options.mode != SteeringMode::kSoftRss && buckets->count() > 0) {
     throw CLI::ValidationError("--buckets", "is for --mode soft-rss; the table of rps is fixed");
+  }
+  for (const CLI::Option* option : of_rfs) {
+    if (options.mode == SteeringMode::kRfs || option->count() == 0) continue;
+    throw CLI::ValidationError(option->get_name(), "is for --mode rfs: nobody else has consumers");
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,6 +27,7 @@ double share(const Summary& summary, std::uint64_t packets) {
 }
 
 const char* mode_name(const Options& options) {
+  if (options.mode == SteeringMode::kRfs) return "rfs";
   return options.mode == SteeringMode::kRps ? "rps" : "soft-rss";
 }
 
@@ -40,6 +42,47 @@ std::string notes(const Options& options, const Summary& summary) {
                    wide(summary.flows), options.workers);
   }
   return text;
+}
+
+std::string rfs_text(const Options& options, const Summary& summary) {
+  const RfsSummary& rfs = *summary.rfs;
+  const auto hops = [&summary](const char* name, std::uint64_t count) {
+    return format("%-14s %12llu %8.2f%% of the packets\n", name, wide(count),
+                  100 * share(summary, count));
+  };
+  std::string text = "\nconsumers      placed round robin, ";
+  text += options.consumers_move == 0 ? "holding still\n"
+                                      : format("each moving on every %llu packets of its flow\n",
+                                               wide(options.consumers_move));
+  text += format("backlog        %u packets on the way at once\n", options.backlog);
+  text += hops("hops under rps", rfs.hops_under_rps) + hops("hops under rfs", rfs.hops);
+  text += format("%-14s %12lld\n", "hops saved",
+                 static_cast<long long>(rfs.hops_under_rps) - static_cast<long long>(rfs.hops));
+  text += format("%-14s %12llu\n", "consumer moves", wide(rfs.consumer_moves));
+  text += format("%-14s %12llu\n", "moves", wide(rfs.moves));
+  text += format("%-14s %12llu packets stayed until their flow had drained\n", "moves held",
+                 wide(rfs.moves_held));
+  if (rfs.displaced > 0) {
+    text +=
+        format("note      %llu flows lost their place in the table; --rfs-flows makes it larger\n",
+               wide(rfs.displaced));
+  }
+  return text;
+}
+
+nlohmann::ordered_json rfs_json(const Options& options, const Summary& summary) {
+  const RfsSummary& rfs = *summary.rfs;
+  return {{"rfs_flows", options.rfs_flows},
+          {"consumers_move", options.consumers_move},
+          {"backlog", options.backlog},
+          {"hops_under_rps", rfs.hops_under_rps},
+          {"hops", rfs.hops},
+          {"hops_saved",
+           static_cast<std::int64_t>(rfs.hops_under_rps) - static_cast<std::int64_t>(rfs.hops)},
+          {"consumer_moves", rfs.consumer_moves},
+          {"moves", rfs.moves},
+          {"moves_held", rfs.moves_held},
+          {"displaced", rfs.displaced}};
 }
 
 }  // namespace
@@ -73,6 +116,7 @@ std::string to_text(const Options& options, const Summary& summary) {
     text += format("%-10s %12llu %7.2f%%\n", name_of(static_cast<PacketKind>(i)), wide(packets),
                    100 * share(summary, packets));
   }
+  if (summary.rfs) text += rfs_text(options, summary);
   return text;
 }
 
@@ -94,6 +138,7 @@ std::string to_json(const Options& options, const Summary& summary) {
     if (summary.kind_packets[i] == 0) continue;
     kinds[name_of(static_cast<PacketKind>(i))] = summary.kind_packets[i];
   }
+  if (summary.rfs) json["rfs"] = rfs_json(options, summary);
   // A file name need not be UTF-8.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

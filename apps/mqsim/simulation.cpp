@@ -1,5 +1,7 @@
 #include "mqsim/simulation.h"
 
+#include "mqsim/consumers.h"
+#include "packet/hash.h"
 #include "steering/bucket_index.h"
 
 #include <pcap/pcap.h>
@@ -8,8 +10,10 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 namespace mqsteer::sim {
 namespace {
@@ -62,36 +66,31 @@ struct KeyHash {
 
 }  // namespace
 
-Steering::Steering(const Options& options)
-    : mode_{options.mode},
-      bits_{options.mode == SteeringMode::kRps
-                ? kRpsBucketBits
-                : static_cast<unsigned>(std::countr_zero(options.rss_buckets))},
-      hasher_{{.kind = options.mode == SteeringMode::kRps ? HasherConfig::kFast
-                                                          : HasherConfig::kToeplitz,
-               .symmetric = options.symmetric,
-               .tunnels = options.tunnels}} {
+std::unique_ptr<SteeringTable> table_of(const Options& options) {
+  const bool soft_rss = options.mode == SteeringMode::kSoftRss;
+  SteeringTable::Shape shape{.mode = options.mode, .bits = kRpsBucketBits};
+  if (soft_rss) shape.bits = static_cast<unsigned>(std::countr_zero(options.rss_buckets));
+  if (options.mode == SteeringMode::kRfs) shape.rfs_flows = options.rfs_flows;
+  auto table = std::make_unique<SteeringTable>(
+      shape, HasherConfig{.kind = soft_rss ? HasherConfig::kToeplitz : HasherConfig::kFast,
+                          .symmetric = options.symmetric,
+                          .tunnels = options.tunnels});
   std::vector<WorkerId> workers;
   for (std::uint16_t i = 0; i < options.workers; ++i) workers.emplace_back(i);
-  table_ = spread(buckets(), workers, {});
-}
-
-Steering::Choice Steering::choose(const std::byte* data, std::size_t readable,
-                                  std::size_t frame_length) const {
-  const auto [dissection, hash] = hasher_.explain(data, readable, frame_length);
-  const std::uint32_t bucket = mode_ == SteeringMode::kRps
-                                   ? rps_bucket(hash, bits_)
-                                   : soft_rss_bucket(hash, bits_, 0);  // rss_bits: hardware
-  return {.dissection = dissection, .hash = hash, .bucket = bucket, .worker = table_[bucket]};
+  table->want_all(spread(table->buckets(), workers, {}), false);
+  table->set_live(workers);
+  return table;
 }
 
 Expected<Summary> simulate(const Options& options,
                            const std::function<void(const Verdict&)>& each) {
   const auto pcap = open(options.file);
   if (!pcap) return tl::unexpected(pcap.error());
-  const Steering steering{options};
+  const auto table = table_of(options);
+  std::optional<Consumers> consumers;
+  if (options.mode == SteeringMode::kRfs) consumers.emplace(options, *table);
   Summary summary;
-  summary.buckets = steering.buckets();
+  summary.buckets = table->buckets();
   summary.worker_packets.resize(options.workers);
   std::unordered_set<FlowKey, KeyHash> flows;
   pcap_pkthdr* header = nullptr;
@@ -100,26 +99,29 @@ Expected<Summary> simulate(const Options& options,
   while ((status = pcap_next_ex(pcap->get(), &header, &data)) == 1) {
     // A length below the captured bytes is a broken record; the bytes are there all the same.
     const std::size_t length = std::max(header->len, header->caplen);
-    const auto choice =
-        steering.choose(reinterpret_cast<const std::byte*>(data), header->caplen, length);
-    const FlowKey& key = choice.dissection.key;
+    const auto [found, hash] =
+        table->hasher().explain(reinterpret_cast<const std::byte*>(data), header->caplen, length);
+    const FlowKey& key = found.key;
+    const WorkerId worker =
+        consumers ? consumers->steer(key, hash) : WorkerId{table->desired_of(hash).worker()};
     ++summary.packets;
-    ++summary.worker_packets[choice.worker.value()];
+    ++summary.worker_packets[worker.value()];
     ++summary.kind_packets[static_cast<std::size_t>(key.kind)];
-    summary.unreadable += (choice.dissection.flags & kUnreadable) != 0 ? 1U : 0U;
+    summary.unreadable += (found.flags & kUnreadable) != 0 ? 1U : 0U;
     flows.insert(key);
     if (each) {
       each({.n = summary.packets,
             .key = key,
-            .hash = choice.hash,
-            .bucket = choice.bucket,
-            .worker = choice.worker});
+            .hash = hash,
+            .bucket = table->bucket_of(hash),
+            .worker = worker});
     }
   }
   if (status != PCAP_ERROR_BREAK) {
     return fail(broken_off(options.file, summary.packets, one_line(pcap_geterr(pcap->get()))));
   }
   summary.flows = flows.size();
+  if (consumers) summary.rfs = consumers->finish();
   return summary;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "packet/flow_hasher.h"
 #include "packet/flow_key.h"
+#include "steering/steering_table.h"
 
 #include <mqsteer/config.h>
 #include <mqsteer/error.h>
@@ -10,6 +10,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +20,15 @@ namespace mqsteer::sim {
 /// What to simulate: one steering table, as mqsteerd would build it.
 struct Options {
   std::string file;                        ///< pcap or pcapng; "-": standard input
-  SteeringMode mode = SteeringMode::kRps;  ///< kRps or kSoftRss
+  SteeringMode mode = SteeringMode::kRps;  ///< kRps, kSoftRss or kRfs
   std::uint16_t workers = 1;               ///< 1..kMaxWorkers
   bool symmetric = true;
   TunnelKey tunnels = TunnelKey::kInner;
   std::uint32_t rss_buckets = 128;  ///< of soft-rss; a power of two, 2..65536
+  // Of rfs:
+  std::uint32_t rfs_flows = 65536;   ///< RfsTable::kMinFlows..kMaxFlows
+  std::uint64_t consumers_move = 0;  ///< after so many packets of a flow; 0: they hold still
+  std::uint32_t backlog = 64;        ///< packets on the way at once, 1..4096
 };
 
 /// Where one packet would go.
@@ -34,6 +40,17 @@ struct Verdict {
   WorkerId worker;
 };
 
+/// What rfs did for the consumers of flows. A hop: a packet that came to another worker than its
+/// flow's consumer and had to be handed over.
+struct RfsSummary {
+  std::uint64_t hops = 0;
+  std::uint64_t hops_under_rps = 0;
+  std::uint64_t consumer_moves = 0;
+  std::uint64_t moves = 0;       ///< flows' buckets that went to another worker
+  std::uint64_t moves_held = 0;  ///< packets that stayed at the old one, to keep their order
+  std::uint64_t displaced = 0;   ///< flows that lost their place in the table to others
+};
+
 struct Summary {
   std::uint64_t packets = 0;
   std::uint64_t flows = 0;       ///< distinct keys
@@ -41,29 +58,11 @@ struct Summary {
   std::uint32_t buckets = 0;
   std::vector<std::uint64_t> worker_packets;
   std::array<std::uint64_t, kPacketKinds> kind_packets{};
+  std::optional<RfsSummary> rfs;
 };
 
-/// The way from a packet to a worker: the data path's own functions, without its threads.
-class Steering {
- public:
-  explicit Steering(const Options& options);
-  struct Choice {
-    Dissection dissection;
-    std::uint32_t hash = 0;
-    std::uint32_t bucket = 0;
-    WorkerId worker;
-  };
-  /// Parameters as for dissect().
-  [[nodiscard]] Choice choose(const std::byte* data, std::size_t readable,
-                              std::size_t frame_length) const;
-  [[nodiscard]] std::uint32_t buckets() const { return std::uint32_t{1} << bits_; }
-
- private:
-  SteeringMode mode_;
-  unsigned bits_;
-  FlowHasher hasher_;
-  std::vector<WorkerId> table_;
-};
+/// The steering table as mqsteerd builds it, all workers live and of equal weight.
+[[nodiscard]] std::unique_ptr<SteeringTable> table_of(const Options& options);
 
 /// Sends every packet of a capture file through the steering table.
 ///

@@ -161,11 +161,73 @@ TEST_F(Mqsim, TakesOneTo128WorkersAndNoOther) {
   }
 }
 
+/// `each` packets of every one of `flows` UDP flows, in turn.
+std::vector<Packet> in_turn(unsigned flows, unsigned each) {
+  std::vector<Packet> all;
+  for (unsigned i = 0; i < flows * each; ++i) {
+    all.push_back(Packet{}.ethernet().ipv4("10.0.0.1", "10.0.0.2").udp(1000 + i % flows, 9));
+  }
+  return all;
+}
+
+class MqsimRfs : public Mqsim {
+ protected:
+  nlohmann::json rfs(const std::string& options, const std::string& file) {
+    const Result result = run("--mode rfs -j " + options + " " + file);
+    EXPECT_EQ(result.exit, 0) << result.err;
+    return nlohmann::json::parse(result.out).at("rfs");
+  }
+};
+
+TEST_F(MqsimRfs, FlowsWhoseConsumersHoldStillHopOnceAtMost) {
+  const auto figures = rfs("--workers 4 --backlog 1", capture(in_turn(40, 50)));
+  EXPECT_GT(figures.at("hops_under_rps"), 1000) << "three in four are at another worker";
+  EXPECT_LE(figures.at("hops"), 40);
+  EXPECT_EQ(figures.at("hops"), figures.at("moves"));
+  EXPECT_EQ(figures.at("hops_saved"),
+            figures.at("hops_under_rps").get<int>() - figures.at("hops").get<int>());
+}
+
+TEST_F(MqsimRfs, PacketsOnTheWayKeepTheirFlowWhereItIs) {
+  const std::string file = capture(in_turn(10, 200));
+  const auto idle = rfs("--workers 4 --backlog 1 --consumers-move 20", file);
+  const auto loaded = rfs("--workers 4 --backlog 64 --consumers-move 20", file);
+  EXPECT_EQ(idle.at("moves_held"), 0);
+  EXPECT_GT(loaded.at("moves_held"), 1000);
+  EXPECT_LT(loaded.at("moves"), idle.at("moves"));
+  EXPECT_EQ(idle.at("consumer_moves"), 100);
+  // Each packet whose consumer has just moved on hops, no other.
+  EXPECT_LE(idle.at("hops"), 100 + 10);
+}
+
+TEST_F(MqsimRfs, OneWorkerNeverHops) {
+  const auto figures = rfs("--workers 1 --consumers-move 1", capture(in_turn(10, 20)));
+  EXPECT_EQ(figures.at("hops"), 0);
+  EXPECT_EQ(figures.at("hops_under_rps"), 0);
+}
+
+TEST_F(MqsimRfs, FirstPacketsGoAsUnderRps) {
+  const std::string file = capture(in_turn(30, 1));
+  const auto rows = [this, &file](const std::string& mode) {
+    return run("--mode " + mode + " --workers 5 --per-packet " + file).out;
+  };
+  EXPECT_EQ(rows("rfs"), rows("rps"));
+}
+
+TEST_F(MqsimRfs, TheTextSaysWhatWasSaved) {
+  const Result result = run("--mode rfs --workers 3 " + capture(in_turn(5, 20)));
+  for (const char* line : {"hops under rps", "hops under rfs", "hops saved", "moves held"}) {
+    EXPECT_THAT(result.out, HasSubstr(line));
+  }
+}
+
 TEST_F(Mqsim, UsageErrorsAreOneLine) {
   for (const char* wrong :
-       {"", "--mode rfs --workers 1 f", "--mode rps f", "--mode rps --workers 1",
+       {"", "--mode none --workers 1 f", "--mode rps f", "--mode rps --workers 1",
         "--mode rps --workers 1 --buckets 128 f", "--mode soft-rss --workers 1 --buckets 100 f",
-        "--mode rps --workers 1 --symmetric 1 f", "--nonsense"}) {
+        "--mode rps --workers 1 --symmetric 1 f", "--mode rps --workers 1 --consumers-move 9 f",
+        "--mode rfs --workers 1 --backlog 0 f", "--mode rfs --workers 1 --buckets 128 f",
+        "--nonsense"}) {
     const Result result = run(wrong);
     EXPECT_EQ(result.exit, 1) << wrong;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
