@@ -24,6 +24,8 @@ ADDRESS = {"a": "10.77.0.1", "b": "10.77.0.2"}
 ADDRESS6 = {"a": "fd77::1", "b": "fd77::2"}
 PORT = {"a": "left", "b": "right"}  # the box's interface towards each host
 
+HOST = ("accept_dad=0", "router_solicitations=0")
+
 # What a bridge cannot have: merged frames, checksums that the sender left to a NIC which is not
 # there, and tags that travel beside the packet.
 OFFLOADS_OFF = "rx off tx off sg off tso off gso off gro off rxvlan off txvlan off".split()
@@ -103,17 +105,24 @@ class Lab:
         return f"{self.tag}-{who}"
 
     def _build(self):
-        for who in ("a", "box", "b"):
-            made = run("ip", "netns", "add", self.namespace(who), check=False)
-            if made.returncode != 0:
-                raise Unavailable(f"network namespaces: {made.stderr.strip()}")
-            self.namespaces.append(self.namespace(who))
-            # Host kernels speak only when the tests make them; the box's kernel never.
-            quiet = ("disable_ipv6=1",) if who == "box" else ("accept_dad=0", "router_solicitations=0")
-            self.run(who, "sysctl", "-qw", *(f"net.ipv6.conf.default.{each}" for each in quiet))
-            self.run(who, "ip", "link", "set", "lo", "up")
+        # Host kernels speak only when the tests make them; the box's kernel never.
+        for who, quiet in (("a", HOST), ("box", ("disable_ipv6=1",)), ("b", HOST)):
+            self.add_namespace(who, *quiet)
         for host in ("a", "b"):
             self._wire(host)
+
+    def add_namespace(self, who, *ipv6):
+        """ipv6: settings of interfaces to come."""
+        made = run("ip", "netns", "add", self.namespace(who), check=False)
+        if made.returncode != 0:
+            raise Unavailable(f"network namespaces: {made.stderr.strip()}")
+        self.namespaces.append(self.namespace(who))
+        self.run(who, "sysctl", "-qw", *(f"net.ipv6.conf.default.{each}" for each in ipv6))
+        self.run(who, "ip", "link", "set", "lo", "up")
+
+    def add_addresses(self, host):
+        self.run(host, "ip", "addr", "add", f"{ADDRESS[host]}/24", "dev", "eth0")
+        self.run(host, "ip", "addr", "add", f"{ADDRESS6[host]}/64", "dev", "eth0", "nodad")
 
     def _wire(self, host):
         port = PORT[host]
@@ -123,8 +132,7 @@ class Lab:
         for who, interface in ((host, "eth0"), ("box", port)):
             self.run(who, "ip", "link", "set", interface, "mtu", str(self.mtu), "up")
             self.offloads_off(who, interface)
-        self.run(host, "ip", "addr", "add", f"{ADDRESS[host]}/24", "dev", "eth0")
-        self.run(host, "ip", "addr", "add", f"{ADDRESS6[host]}/64", "dev", "eth0", "nodad")
+        self.add_addresses(host)
 
     def offloads_off(self, who, interface):
         # One at a time: a kernel that lacks one, or has it fixed, still gets the others.

@@ -1,6 +1,7 @@
 #include "mqrr/client.h"
 
 #include "mqrr/client_thread.h"
+#include "mqrr/report.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,11 +13,6 @@ namespace {
 
 std::uint64_t ns_of(double seconds) {
   return static_cast<std::uint64_t>(seconds * 1e9);
-}
-
-std::string seconds_text(double seconds) {
-  std::string text = std::to_string(seconds);
-  return text.substr(0, text.find('.') + 2) + " s";
 }
 
 /// The threads of a run, from the first connection to the last response.
@@ -121,7 +117,8 @@ class Threads {
   }
   [[nodiscard]] unsigned ended() const { return ended_.load(std::memory_order_acquire); }
   void join() {
-    run_.stop = true;
+    run_.stop.store(true, std::memory_order_seq_cst);
+    for (const auto& worker : workers_) worker->wake();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
@@ -146,6 +143,7 @@ Expected<ClientResult> run_client(const ClientConfig& config) {
   if (auto connected = threads.wait_connected(); !connected) {
     return tl::unexpected(connected.error());
   }
+  if (config.on_open) config.on_open();
   std::string trouble = threads.measure();
   return threads.result(std::move(trouble));
 }

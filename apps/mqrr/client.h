@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ClientConfig {
   double stall_s = 5;      ///< without any response: the run ends
   /// Set from outside, by a signal say: the run ends now, with what was measured; or nullptr.
   const std::atomic<bool>* end_now = nullptr;
+  std::function<void()> on_open = {};  ///< called once when all are open, before the warm-up
 };
 
 struct ClientResult {

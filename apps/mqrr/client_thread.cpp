@@ -11,9 +11,15 @@
 namespace mqsteer::rr_kernel {
 namespace {
 
-constexpr int kTickMs = 20;
+constexpr unsigned kTickMs = 20;
+
+std::string turned_away(const Endpoint& server, const std::string& why) {
+  return "connecting to " + server.text() + ": ended before the first request (" + why +
+         "); are the server's descriptors used up? (its ulimit -Hn)";
+}
 
 std::string cannot_connect(const Endpoint& server, int error) {
+  if (error == ECONNRESET) return turned_away(server, std::strerror(error));
   std::string text = "connecting to " + server.text() + ": " + std::strerror(error);
   if (error == ECONNREFUSED) text += "; is a server listening there? (mqrr server --port N)";
   if (error == EADDRNOTAVAIL) {
@@ -37,25 +43,42 @@ ClientThread::ClientThread(Run& run, unsigned connections)
       response_(std::max<std::uint32_t>(run.config->size, 4096)) {}
 
 void ClientThread::loop() {
-  while (!run_.stop.load(std::memory_order_relaxed) && failure.empty()) {
+  // In one order with alone_: either wake() sees the socket or this sees the stop.
+  while (!run_.stop.load(std::memory_order_seq_cst) && failure.empty()) {
     open_more();
     const std::uint64_t from = run_.measure_from.load(std::memory_order_acquire);
     if (from != 0 && !asking_) ask_all();
     if (from != 0 && now_ns() >= run_.measure_to.load(std::memory_order_relaxed)) break;
     if (lost == connections_.size()) break;
-    std::array<epoll_event, 256> events;
-    const int count = ::epoll_wait(poll_.get(), events.data(), events.size(), kTickMs);
-    for (int i = 0; i < count; ++i) ready(events[i].data.u32, events[i].events);
+    listen();
     // Once for many responses: the threads share this line.
     if (heard_ != 0) run_.heard.store(heard_, std::memory_order_relaxed);
   }
   count_silent();
 }
 
+/// For whatever comes next, for a tick at most. A thread with one connection waits in recv()
+/// itself, until wake(): epoll costs a system call and a second wake-up for each transaction, and a
+/// time limit a timer.
+void ClientThread::listen() {
+  Connection& first = connections_.front();
+  if (connections_.size() == 1 && first.state == State::kAsking && first.sent == request_.size()) {
+    return read_some(first, 0, 0);
+  }
+  std::array<epoll_event, 256> events;
+  const int count = ::epoll_wait(poll_.get(), events.data(), events.size(), kTickMs);
+  for (int i = 0; i < count; ++i) ready(events[i].data.u32, events[i].events);
+}
+
 void ClientThread::ask_all() {
   asking_ = true;
   for (unsigned i = 0; i < connections_.size(); ++i) {
-    if (connections_[i].state == State::kIdle) ask(connections_[i], i, now_ns());
+    if (connections_[i].state != State::kIdle) continue;
+    if (connections_.size() == 1) {
+      let_wait(connections_[i].socket.get(), 0);
+      alone_.store(connections_[i].socket.get(), std::memory_order_seq_cst);
+    }
+    ask(connections_[i], i, now_ns());
   }
 }
 
@@ -92,7 +115,7 @@ void ClientThread::ready(unsigned index, std::uint32_t events) {
   if (connection.state == State::kClosed) return;
   if (connection.state == State::kConnecting) return connected(connection, index);
   if ((events & EPOLLOUT) != 0) write_some(connection, index);
-  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(connection, index);
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(connection, index, MSG_DONTWAIT);
 }
 
 void ClientThread::connected(Connection& connection, unsigned index) {
@@ -123,17 +146,18 @@ void ClientThread::write_some(Connection& connection, unsigned index) {
   std::memset(request_.data(), connection.byte, request_.size());
   const bool waited = connection.sent != 0;
   const ssize_t count = ::send(connection.socket.get(), request_.data() + connection.sent,
-                               request_.size() - connection.sent, MSG_NOSIGNAL);
+                               request_.size() - connection.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count < 0 && errno != EAGAIN) return lose(connection, errno, "sending a request");
   if (count > 0) connection.sent += static_cast<std::uint32_t>(count);
   const bool all = connection.sent == request_.size();
   if (!all || waited) watch(connection, index, !all);
 }
 
-void ClientThread::read_some(Connection& connection, unsigned index) {
-  const ssize_t count = ::recv(connection.socket.get(), response_.data(), response_.size(), 0);
+void ClientThread::read_some(Connection& connection, unsigned index, int flags) {
+  const ssize_t count = ::recv(connection.socket.get(), response_.data(), response_.size(), flags);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count < 0) return lose(connection, errno, "waiting for a response");
+  if (count == 0 && run_.stop.load(std::memory_order_relaxed)) return;  // by wake()
   if (count == 0) return lose(connection, 0, "the server closed it");
   const auto bytes = static_cast<std::size_t>(count);
   const bool same = std::all_of(response_.begin(), response_.begin() + count,
@@ -172,13 +196,18 @@ void ClientThread::count_silent() {
 }
 
 void ClientThread::lose(Connection& connection, int error, const char* what) {
-  if (lost_why.empty()) {
-    lost_why = what;
-    if (error != 0) lost_why += std::string{": "} + std::strerror(error);
-  }
+  std::string why = what;
+  if (error != 0) why += std::string{": "} + std::strerror(error);
+  if (!asking_) failure = turned_away(run_.config->server, why);
+  if (lost_why.empty()) lost_why = std::move(why);
   ++lost;
   connection.state = State::kClosed;
-  connection.socket.close();
+  if (connections_.size() > 1) connection.socket.close();  // wake() may have the only one
+}
+
+void ClientThread::wake() const noexcept {
+  const int socket = alone_.load(std::memory_order_seq_cst);
+  if (socket >= 0) ::shutdown(socket, SHUT_RD);
 }
 
 void ClientThread::watch(Connection& connection, unsigned index, bool writable) {

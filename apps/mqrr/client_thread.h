@@ -28,6 +28,9 @@ class ClientThread {
   /// Connects, asks and listens until the run ends.
   void loop();
 
+  /// Ends the wait of a thread with one connection, once Run::stop is set. Any thread.
+  void wake() const noexcept;
+
   Histogram latency;
   std::vector<std::uint64_t> series;
   std::uint64_t transactions = 0;
@@ -48,6 +51,7 @@ class ClientThread {
     std::uint64_t asked_at = 0;
   };
 
+  void listen();
   void ask_all();
   void open_more();
   bool open(Connection& connection, unsigned index);
@@ -55,7 +59,7 @@ class ClientThread {
   void connected(Connection& connection, unsigned index);
   void ask(Connection& connection, unsigned index, std::uint64_t now);
   void write_some(Connection& connection, unsigned index);
-  void read_some(Connection& connection, unsigned index);
+  void read_some(Connection& connection, unsigned index, int flags);
   void complete(const Connection& connection, std::uint64_t now);
   void count_silent();
   void lose(Connection& connection, int error, const char* what);
@@ -71,6 +75,7 @@ class ClientThread {
   unsigned opened_ = 0;
   unsigned connecting_ = 0;
   std::uint64_t heard_ = 0;
+  std::atomic<int> alone_{-1};  ///< the socket of a thread's only connection, which waits in recv()
   bool asking_ = false;
 };
 

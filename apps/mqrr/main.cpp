@@ -78,6 +78,12 @@ Exit ask(Arguments& arguments) {
   ::sigaction(SIGINT, &on_signal, nullptr);
   ::sigaction(SIGTERM, &on_signal, nullptr);
   arguments.client.end_now = &end_client;
+  arguments.client.on_open = [&client = arguments.client] {
+    log_line(LogLevel::kNotice, "open: " + std::to_string(client.connections) + " connections to " +
+                                    client.server.text() + "; measures " +
+                                    rr::seconds_text(client.duration_s) + " after " +
+                                    rr::seconds_text(client.warmup_s) + " of warm-up");
+  };
   const auto result = rr::run_client(arguments.client);
   if (!result) return failed(result.error(), Exit::kRefused);
   const std::string report = arguments.json ? rr::json_report(arguments.client, *result)

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -57,6 +58,13 @@ Expected<Descriptor> tcp_socket(int family) {
   const int on = 1;
   ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return made;
+}
+
+void let_wait(int socket, std::uint32_t most_ms) noexcept {
+  const timeval most{.tv_sec = most_ms / 1000, .tv_usec = (most_ms % 1000) * 1000L};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+  int off = 0;
+  ::ioctl(socket, FIONBIO, &off);
 }
 
 Expected<void> allow_descriptors(std::uint64_t count) {

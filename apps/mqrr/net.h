@@ -52,6 +52,9 @@ struct Endpoint {
 /// A TCP socket that does not block and sends at once.
 [[nodiscard]] Expected<Descriptor> tcp_socket(int family);
 
+/// Lets a plain recv() wait, this long at most (0: for ever); MSG_DONTWAIT still does not.
+void let_wait(int socket, std::uint32_t most_ms) noexcept;
+
 /// Sees to it that the process may have so many descriptors: raises the soft limit up to the hard
 /// one. errors: the hard limit is lower
 [[nodiscard]] Expected<void> allow_descriptors(std::uint64_t count);

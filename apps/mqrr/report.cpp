@@ -20,6 +20,11 @@ constexpr std::array kQuantiles{Quantile{"p50", 0.5}, Quantile{"p90", 0.9}, Quan
 
 }  // namespace
 
+std::string seconds_text(double seconds) {
+  std::string text = std::to_string(seconds);
+  return text.substr(0, text.find('.') + 2) + " s";
+}
+
 std::string text_report(const ClientConfig& config, const ClientResult& result) {
   std::array<char, 256> line{};
   std::string text;

@@ -6,6 +6,9 @@
 
 namespace mqsteer::rr_kernel {
 
+/// `1.5 s`
+[[nodiscard]] std::string seconds_text(double seconds);
+
 /// The client's figures for people, over several lines.
 [[nodiscard]] std::string text_report(const ClientConfig& config, const ClientResult& result);
 

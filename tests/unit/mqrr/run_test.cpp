@@ -151,6 +151,34 @@ TEST(Mqrr, AServerThatSaysNothingIsAStall) {
   EXPECT_EQ(result->transactions, 0U);
 }
 
+TEST(Mqrr, AnOnlyConnectionIsMeasuredStalledAndLostLikeMany) {
+  auto server = server_on("127.0.0.1");
+  ClientConfig config = client_of("127.0.0.1", server->port(), 1);
+  config.threads = 1;
+  const auto good = run_client(config);
+  ASSERT_TRUE(good);
+  EXPECT_EQ(good->trouble, "");
+  EXPECT_GT(good->transactions, 100U);
+
+  std::thread killer{[&] {
+    wait_until([&] { return server->figures().bytes > good->transactions + 1000; });
+    server.reset();
+  }};
+  config.duration_s = 20;
+  const auto killed = run_client(config);
+  killer.join();
+  ASSERT_TRUE(killed);
+  EXPECT_THAT(killed->trouble, HasSubstr("1 of 1 connections were lost"));
+
+  const OddServer silent{[](int, char) {}};
+  config.server = silent.at();
+  config.stall_s = 0.2;
+  const auto stalled = run_client(config);
+  ASSERT_TRUE(stalled);
+  EXPECT_EQ(stalled->silent, 1U);
+  EXPECT_LT(stalled->seconds, 10);
+}
+
 TEST(Mqrr, OneConnectionThatFallsSilentIsCountedAndTheOthersGoOn) {
   std::atomic<int> deaf{-1};  // the first connection heard of
   const OddServer server{[&](int fd, char byte) {
