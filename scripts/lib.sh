@@ -28,7 +28,7 @@ mqs_packages_run=(
   'librte-net-virtio*' 'librte-net-e1000*' 'librte-net-ixgbe*'
 )
 mqs_packages_demo=(iproute2 ethtool iputils-ping iperf3 sockperf procps util-linux)
-mqs_packages_test=(git clang clang-format clang-tidy 'libclang-rt-*-dev' tcpdump tshark wireshark-common)
+mqs_packages_test=(git clang clang-format clang-tidy 'libclang-rt-*-dev' tcpdump tshark wireshark-common gnuplot-nox)
 
 # mqs_installed PACKAGE: is it (or one that matches, where it has a *)?
 mqs_installed() {

@@ -4,7 +4,7 @@
     eth0 10.77.0.1 ---------- eth0 10.77.0.2
          fd77::1                   fd77::2
 
-Used by scripts/bench_tcp_rr.py and by the tests of tests/net/mqrr.
+Used by bench/tcp_rr/lab and by the tests of tests/net/mqrr.
 """
 
 import json
