@@ -18,7 +18,10 @@ std::uint64_t ns_of(double seconds) {
 /// The threads of a run, from the first connection to the last response.
 class Threads {
  public:
-  explicit Threads(const ClientConfig& config) : config_{config} { run_.config = &config_; }
+  explicit Threads(const ClientConfig& config) : config_{config} {
+    config_.threads = std::min(config.threads, config.connections);
+    run_.config = &config_;
+  }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
   Threads(Threads&&) = delete;

@@ -17,7 +17,7 @@ namespace mqsteer::rr_kernel {
 struct ClientConfig {
   Endpoint server;
   unsigned connections = 1;
-  unsigned threads = 1;
+  unsigned threads = 1;    ///< no more than connections are used
   std::uint32_t size = 1;  ///< bytes of a request, and of its response
   double duration_s = 10;  ///< measured
   double warmup_s = 1;     ///< before that, not counted

@@ -9,7 +9,6 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <exception>
@@ -72,7 +71,7 @@ Exit ask(Arguments& arguments) {
   const auto server = rr::parse_endpoint(arguments.address, arguments.port);
   if (!server) return failed(server.error(), Exit::kUsage);
   arguments.client.server = *server;
-  arguments.client.threads = std::min(arguments.threads, arguments.client.connections);
+  arguments.client.threads = arguments.threads;
   struct sigaction on_signal {};
   on_signal.sa_handler = [](int) { end_client.store(true, std::memory_order_relaxed); };
   ::sigaction(SIGINT, &on_signal, nullptr);

@@ -1,5 +1,6 @@
 #include "mqrr/report.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,8 @@ std::string text_report(const ClientConfig& config, const ClientResult& result) 
     text += line.data();
   };
   add("%u connections to %s, %u thread(s), %u byte(s) each way, %.1f s\n", config.connections,
-      config.server.text().c_str(), config.threads, config.size, result.seconds);
+      config.server.text().c_str(), std::min(config.threads, config.connections), config.size,
+      result.seconds);
   add("%.0f transactions/s (%llu in all)\n", result.per_second(),
       static_cast<unsigned long long>(result.transactions));
   text += "latency, us:";
@@ -53,14 +55,19 @@ std::string json_report(const ClientConfig& config, const ClientResult& result) 
     latency[quantile.name] = us(result.latency.quantile(quantile.share));
   }
   latency["max"] = us(result.latency.max());
-  const nlohmann::ordered_json json = {
-      {"server", config.server.text()}, {"connections", config.connections},
-      {"threads", config.threads},      {"size", config.size},
-      {"seconds", result.seconds},      {"transactions", result.transactions},
-      {"tps", result.per_second()},     {"latency_us", latency},
-      {"series", result.series},        {"lost", result.lost},
-      {"wrong", result.wrong},          {"silent", result.silent},
-      {"trouble", result.trouble}};
+  const nlohmann::ordered_json json = {{"server", config.server.text()},
+                                       {"connections", config.connections},
+                                       {"threads", std::min(config.threads, config.connections)},
+                                       {"size", config.size},
+                                       {"seconds", result.seconds},
+                                       {"transactions", result.transactions},
+                                       {"tps", result.per_second()},
+                                       {"latency_us", latency},
+                                       {"series", result.series},
+                                       {"lost", result.lost},
+                                       {"wrong", result.wrong},
+                                       {"silent", result.silent},
+                                       {"trouble", result.trouble}};
   return json.dump() + '\n';
 }
 

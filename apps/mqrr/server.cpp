@@ -15,7 +15,9 @@
 namespace mqsteer::rr_kernel {
 namespace {
 
-constexpr int kListenQueue = 4096;
+// The kernel's own limit (net.core.somaxconn) rules. In a queue that is half full it forgets
+// handshakes whose last step was lost, and resets those clients.
+constexpr int kListenQueue = 65535;
 constexpr unsigned kAloneMs = 10;
 constexpr std::size_t kBufferBytes = 65536;
 

@@ -2,6 +2,7 @@
 
 from statistics import median
 
+NOISE = 25  # percent of a CPU; ksoftirqd, which is the kernel's own work here, takes up to 10 on a quiet machine
 LATENCIES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p99_9_us": "p99_9", "max_us": "max"}
 
 
@@ -97,7 +98,7 @@ def fastest(result):
 
 def text(result):
     head = (f"{'mode':<9} {'conns':>6} {'tps':>9} {'least':>8} {'most':>8} {'p50 us':>9} {'p99 us':>9} {'p99.9 us':>9} "
-            f"{'busy %':>6} {'client':>6} {'server':>6} {'mqsteerd':>8} {'softirq':>7} {'hops %':>6} {'lost %':>6}  bottleneck")
+            f"{'busy %':>6} {'client':>6} {'server':>6} {'mqsteerd':>8} {'others':>6} {'softirq':>7} {'hops %':>6} {'lost %':>6}  bottleneck")
     lines = []
     for setup, what in result["setups"].items():
         lines += ["", f"({setup}) {what}", head]
@@ -106,7 +107,7 @@ def text(result):
                 f"{point['mode']:<9} {point['flows']:>6} {middle(point['tps']):>9.0f} {min(point['tps']):>8.0f} "
                 f"{max(point['tps']):>8.0f} {middle(point['p50_us']):>9.1f} {middle(point['p99_us']):>9.1f} "
                 f"{middle(point['p99_9_us']):>9.1f} {cpu(point, 'busy'):>6.0f} {cpu(point, 'client'):>6.0f} "
-                f"{cpu(point, 'server'):>6.0f} {cpu(point, 'mqsteerd'):>8.0f} {cpu(point, 'softirq'):>7.0f} "
+                f"{cpu(point, 'server'):>6.0f} {cpu(point, 'mqsteerd'):>8.0f} {cpu(point, 'others'):>6.0f} {cpu(point, 'softirq'):>7.0f} "
                 f"{hops(point):>6.1f} {lost(point):>6.2f}  {bottleneck(point)}")
         lines += [f"  {each['mode']} over {each['over']}, {each['flows']} connections: {each['median']:.3f} "
                   f"({each['least']:.3f} to {each['most']:.3f})" for each in result["ratios"] if each["setup"] == setup]
@@ -117,5 +118,9 @@ def text(result):
     lines += ["", *fastest(result)]
     machine = result["machine"]
     lines += ["", f"{machine['cpus']} CPUs ({machine['cpu']}), Linux {machine['kernel']}; client, server, mqsteerd and both kernels "
-              f"share them. Percent of one CPU; busy: of all. {result['seconds']} s in all"]
+              f"share them. Percent of one CPU; busy: of all; softirq is within the others. {result['seconds']} s in all"]
+    noisy = [point for point in result["points"] if cpu(point, "others") > NOISE]
+    if noisy:
+        lines.append(f"NOT QUIET: other programs took more than {NOISE} % of a CPU in {len(noisy)} of {len(result['points'])} points; "
+                     "their figures say little")
     return "\n".join(lines + [f"FAULT {fault}" for fault in result["faults"]])

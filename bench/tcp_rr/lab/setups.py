@@ -51,7 +51,8 @@ class FlowTable:
 
 
 class Cpus:
-    """Who used the CPUs between two moments; percent of one CPU each, `busy` of all of them."""
+    """Who used the CPUs between two moments; percent of one CPU each, `busy` of all of them. Soft interrupts are
+    counted with the process that they came upon. `others`: programs that are not ours, and the kernel's own threads."""
 
     def __init__(self, processes):
         self.processes = processes  # name: Popen
@@ -76,9 +77,23 @@ class Cpus:
         user, nice, system, idle, iowait, irq, softirq, steal = (new - old for new, old in zip(cpu, self.cpu))
         whole = max(1, user + nice + system + idle + iowait + irq + softirq + steal)
         share = 100 / TICKS / (at - self.at)
-        return {"busy": 100 * (1 - (idle + iowait) / whole), "softirq": softirq * share, "steal": steal * share,
+        ours = {name: (ticks - self.used[name]) * share for name, ticks in used.items()}
+        others = (whole - idle - iowait - steal) * share - sum(ours.values())
+        return {"busy": 100 * (1 - (idle + iowait) / whole), "others": max(0.0, others), "softirq": softirq * share, "steal": steal * share,
                 "rps_ipis_per_s": (softnet - self.softnet) / (at - self.at),
-                **{name: (ticks - self.used[name]) * share for name, ticks in used.items()}}
+                **ours}
+
+
+def counted(before, after):
+    """What mqsteerd counted between two of its statistics."""
+    of_workers = ("handed_over", "moves", "moves_held", "wrong_worker", "order_checked", "reordered")
+    total = lambda stats, name: sum(each[name] for each in stats["workers"])
+    missed = lambda stats: sum(each["rx_missed"] for each in stats["ports"])
+    drops = {reason: number - before["totals"]["drops"][reason] for reason, number in after["totals"]["drops"].items()}
+    return {"rx": after["totals"]["rx"] - before["totals"]["rx"], "missed": missed(after) - missed(before),
+            "drops": {reason: number for reason, number in drops.items() if number},
+            "shares": [new["packets"] - old["packets"] for old, new in zip(before["workers"], after["workers"])],
+            **{name: total(after, name) - total(before, name) for name in of_workers}}
 
 
 class Setup:
@@ -99,8 +114,8 @@ class Setup:
         """Why the mode cannot be had here; empty: it can."""
         return ""
 
-    def ask(self, connections, processes, port=None):
-        """The client's run; its figures, and who used the CPUs while it measured."""
+    def ask(self, connections, processes, daemon=None, port=None):
+        """The client's run; its figures, and while it measured: who used the CPUs, and what mqsteerd counted."""
         plan = self.plan
         client = self.mqrr.ask("--connections", connections, "--duration", plan.duration, "--warmup", plan.warmup,
                                "--threads", plan.threads, "--size", plan.size, "--connect", plan.connect, "--stall", 3,
@@ -108,15 +123,17 @@ class Setup:
         try:
             self.mqrr.opened(client, plan.connect + 10)
             time.sleep(plan.warmup)
-            cpus = Cpus({"client": client, **processes})
+            box, cpus = daemon and daemon.stats(), Cpus({"client": client, **processes})
             time.sleep(plan.duration * 0.9)  # it may be gone a moment later
-            cpu = cpus.since()
+            cpu, box = cpus.since(), daemon and counted(box, daemon.stats())
             figures, status, last = self.mqrr.answer(client, plan.duration + 20)
         finally:
             self.lab.stop(client)
         if status != 0:
             raise net.Fault(f"client: exit {status}: {last}")
         figures["cpu"] = cpu
+        if box:
+            figures["box"] = box
         return figures
 
     def serve(self):
@@ -170,7 +187,7 @@ class Box(Setup):
         daemon = self._daemon(mode).start()
         try:
             figures = self.across(daemon, connections)
-            figures["box"] = self._counted(daemon)
+            net.at_rest(daemon)  # every packet is accounted for
             status = daemon.stop()
             if status not in (0, 3):
                 raise net.Fault(f"mqsteerd: exit {status}: {daemon.last_words()}")
@@ -180,14 +197,6 @@ class Box(Setup):
 
     def across(self, daemon, connections):
         raise NotImplementedError
-
-    def _counted(self, daemon):
-        """The accounts of the whole run, connections opening and closing included."""
-        stats = net.at_rest(daemon)
-        total = lambda name: sum(each.get(name, 0) for each in stats["workers"])
-        return {"rx": stats["totals"]["rx"], "missed": sum(each["rx_missed"] for each in stats["ports"]),
-                "drops": net.dropped(stats), "shares": [each["packets"] for each in stats["workers"]],
-                **{name: total(name) for name in ("handed_over", "moves", "moves_held", "wrong_worker", "order_checked", "reordered")}}
 
     def _ports(self, *names):
         return "ports:\n" + "".join(f"  - {{name: {name}, device: {name}, rx_descriptors: {self.plan.rx_descriptors}}}\n"
@@ -211,7 +220,7 @@ class Bridge(Box):
     def across(self, daemon, connections):
         server = self.serve()
         try:
-            return self.ask(connections, {"server": server, "mqsteerd": daemon.child})
+            return self.ask(connections, {"server": server, "mqsteerd": daemon.child}, daemon)
         finally:
             self.lab.stop(server)
 
@@ -226,7 +235,7 @@ class Endpoint(Box):
                 f"rr: {{port: left, ipv4: {net.ADDRESS['b']}, tcp_port: {RR_PORT}, work_ns: {self.plan.work_ns}}}\n")
 
     def across(self, daemon, connections):
-        return self.ask(connections, {"mqsteerd": daemon.child}, port=RR_PORT)
+        return self.ask(connections, {"mqsteerd": daemon.child}, daemon, RR_PORT)
 
 
 SETUPS = {each.key: each for each in (Endpoint, Bridge, Kernel)}
