@@ -91,8 +91,8 @@ Expected<void> check_instance(const std::string& name) {
 Expected<KeyValues> parse_keys(const CommandSpec& spec, const std::vector<std::string>& words,
                                std::size_t first) {
   KeyValues keys;
-  for (const KeySpec& word : spec.words) {
-    if (first == words.size()) break;
+  for (const KeySpec& word : spec.words) {  // which may as well be given as keys
+    if (first == words.size() || words[first].find('=') != std::string::npos) break;
     keys.emplace(word.name, words[first++]);
   }
   for (std::size_t i = first; i < words.size(); ++i) {

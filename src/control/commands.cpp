@@ -77,7 +77,7 @@ Expected<Json> stats_show(ControlTarget& target, const KeyValues& /*keys*/) {
 }
 
 Expected<Json> steering_show(ControlTarget& target, const KeyValues& /*keys*/) {
-  return steering_view(target.config(), target.snapshot());
+  return steering_view(target.config(), target.snapshot(), target.rfs_figures());
 }
 
 /// All keys into a copy first, so that a bad one leaves everything as it is.
@@ -100,7 +100,7 @@ Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
   const auto moved = target.set_steering(steering);
   if (!moved) return tl::unexpected(moved.error());
   Json view = {{"changed_buckets", *moved}};
-  view.update(steering_view(target.config(), target.snapshot()));
+  view.update(steering_view(target.config(), target.snapshot(), target.rfs_figures()));
   return view;
 }
 

@@ -74,6 +74,11 @@ Json worker_rates(const Interval& over, const Json& before, const Json& after) {
           {"backlog", after.at("backlog")},
           {"moves_pps", over.rate(before, after, "moves")},
           {"moves_held_pps", over.rate(before, after, "moves_held")},
+          {"wrong_worker_pps", over.rate(before, after, "wrong_worker")},
+          {"handed_over_pps", over.rate(before, after, "handed_over")},
+          {"originated_pps", over.rate(before, after, "originated")},
+          {"order_checked_pps", over.rate(before, after, "order_checked")},
+          {"reordered_pps", over.rate(before, after, "reordered")},
           {"drops_pps", sum_of(drops)},
           {"busy_share", all > 0 ? std::round(busy / all * 1000) / 1000 : 0}};
 }
@@ -169,6 +174,29 @@ std::string worker_table(const Json& workers, const Paint& paint) {
   return table.text(paint);
 }
 
+/// What all workers together do of a kind; those that they do not do are left out.
+std::string more_line(const Json& workers, const Paint& paint) {
+  struct Kind {
+    const char* name;
+    const char* text;
+    bool bad = false;
+  };
+  constexpr std::array kKinds = {
+      Kind{"wrong_worker_pps", "wrong worker"}, Kind{"handed_over_pps", "handed over"},
+      Kind{"originated_pps", "originated"}, Kind{"order_checked_pps", "order checked"},
+      Kind{"reordered_pps", "reordered", true}};
+  std::string line;
+  for (const Kind& kind : kKinds) {
+    std::uint64_t sum = 0;
+    for (const Json& worker : workers) sum += worker.at(kind.name).get<std::uint64_t>();
+    if (sum == 0) continue;
+    line += (line.empty() ? "also: " : ", ") +
+            paint(kind.bad ? Colour::kRed : Colour::kPlain,
+                  std::string{kind.text} + ' ' + std::to_string(sum) + "/s");
+  }
+  return line.empty() ? line : line + '\n';
+}
+
 /// All reasons, over as many lines as they take.
 std::string drops_lines(const Json& drops, const Paint& paint) {
   std::string lines;
@@ -194,7 +222,8 @@ std::string made_text(const Json& rates, const Paint& paint) {
          "\nall: rx " + decimal(totals.at("rx_pps"), 0) + "/s, tx " +
          decimal(totals.at("tx_pps"), 0) + "/s, consumed " + decimal(totals.at("consumed_pps"), 0) +
          "/s, drops " + decimal(totals.at("drops_pps"), 0) + "/s, in flight " +
-         text(totals, "in_flight") + '\n' + drops_lines(totals.at("drops"), paint);
+         text(totals, "in_flight") + '\n' + more_line(rates.at("workers"), paint) +
+         drops_lines(totals.at("drops"), paint);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 
 /// What happened from one answer of `stats show` to the next, per second:
 /// {"interval_ms", "ports": [{"name", "link", "rx_pps", "rx_mbps", …, "queues": […]}],
-///  "workers": [{"worker", "lcore", "state", "pps", "backlog", "moves_pps", "drops_pps",
+///  "workers": [{"worker", "lcore", "state", "pps", "backlog", "moves_pps", "wrong_worker_pps",
+///  "handed_over_pps", "originated_pps", "order_checked_pps", "reordered_pps", "drops_pps",
 ///  "busy_share"}], "totals": {"rx_pps", "tx_pps", "consumed_pps", "in_flight", "drops": {reason:
 ///  n}}}.
 /// mbps: 10^6 bits of frames a second, as the port counts bytes. A counter that ran backwards

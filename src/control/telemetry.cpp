@@ -117,6 +117,9 @@ int answer_totals(const char* /*cmd*/, const char* /*params*/, rte_tel_data* out
   add(out, "tx", totals.tx);
   add(out, "consumed", totals.consumed);
   add(out, "in_flight", totals.in_flight);
+  add(out, "fragments_tracked", snapshot->fragments.tracked);
+  add(out, "fragments_missed", snapshot->fragments.missed);
+  add(out, "fragments_held", snapshot->fragments.held);
   add_drops(out, totals.drops);
   return 0;
 }
@@ -171,12 +174,22 @@ int answer_worker(const char* /*cmd*/, const char* params, rte_tel_data* out) {
   add(out, "backlog", worker.backlog);
   add(out, "moves", worker.moves);
   add(out, "moves_held", worker.moves_held);
+  add(out, "wrong_worker", worker.wrong_worker);
+  add(out, "handed_over", worker.handed_over);
+  add(out, "taken_over", worker.taken_over);
+  add(out, "originated", worker.originated);
+  add(out, "order_checked", worker.order_checked);
+  add(out, "reordered", worker.reordered);
+  add(out, "order_unjudged", worker.order_unjudged);
   add(out, "tx", worker.tx);
   add(out, "consumed", worker.consumed);
   add(out, "pause_frames", worker.pause_frames);
   add(out, "busy_cycles", worker.busy_cycles);
   add(out, "idle_cycles", worker.idle_cycles);
   add_drops(out, worker.drops);
+  for (const NamedFigure& figure : worker.handler) {
+    add(out, "handler_" + std::string{figure.name}, figure.value);
+  }
   return 0;
 }
 

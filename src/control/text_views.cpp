@@ -144,59 +144,77 @@ std::string drops_text(const Json& workers, const Json* totals, const Paint& pai
   return text;
 }
 
-/// A table of those figures of the workers that are not 0 everywhere; empty where all are.
-std::string figures_text(const Json& workers, std::span<const char* const> names,
-                         const Paint& paint) {
-  std::vector<std::string> titles = {"WORKER"};
+std::uint64_t sum_over(const Json& workers, const char* name) {
+  std::uint64_t sum = 0;
+  for (const Json& worker : workers) sum += worker.at(name).get<std::uint64_t>();
+  return sum;
+}
+
+/// A member's name as a title: "HANDED OVER".
+std::string title_of(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return c == '_' ? ' ' : static_cast<char>(std::toupper(c));
+  });
+  return name;
+}
+
+/// Where the flows of the workers went; empty where no flow ever left the straight way.
+std::string hops_text(const Json& workers, const Paint& paint) {
   std::vector<const char*> shown;
-  for (const char* name : names) {
-    const bool any = std::any_of(workers.begin(), workers.end(),
-                                 [name](const Json& worker) { return worker.at(name) != 0; });
-    if (any) shown.push_back(name);
+  for (const char* name : {"wrong_worker", "handed_over", "taken_over", "originated"}) {
+    if (sum_over(workers, name) != 0) shown.push_back(name);
   }
   if (shown.empty()) return "";
-  for (const char* name : shown) {
-    std::string title = name;
-    std::replace(title.begin(), title.end(), '_', ' ');
-    std::transform(title.begin(), title.end(), title.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    titles.push_back(title);
-  }
+  std::vector<std::string> titles = {"WORKER"};
+  for (const char* name : shown) titles.push_back(title_of(name));
   TextTable table{titles};
   for (const Json& worker : workers) {
     std::vector<Cell> row = {cell(worker, "worker")};
-    for (const char* name : shown) {
-      row.push_back(std::string_view{name} == "reordered" ? bad(worker, name) : cell(worker, name));
-    }
+    for (const char* name : shown) row.push_back(cell(worker, name));
     table.add(std::move(row));
   }
   return '\n' + table.text(paint);
 }
 
-/// What the handlers count, a row each, those that are 0 everywhere left out.
-std::string handler_text(const Json& workers, const Paint& paint) {
-  if (workers.empty() || workers.at(0).at("handler").empty()) return "";
-  std::vector<std::string> titles = {"<HANDLER"};
-  for (const Json& worker : workers) titles.push_back("WORKER " + plain(worker.at("worker")));
-  TextTable table{titles};
-  for (const auto& [name, first] : workers.at(0).at("handler").items()) {
-    std::vector<Cell> row = {{name}};
-    bool any = false;
-    for (const Json& worker : workers) {
-      const Json& value = worker.at("handler").at(name);
-      any = any || value != 0;
-      row.push_back({plain(value)});
-    }
-    if (any) table.add(std::move(row));
+/// What the order check found; empty where it never looked.
+std::string order_text(const Json& workers, const Paint& paint) {
+  if (sum_over(workers, "order_checked") + sum_over(workers, "order_unjudged") == 0) return "";
+  TextTable table{{"WORKER", "ORDER CHECKED", "REORDERED", "UNJUDGED"}};
+  for (const Json& worker : workers) {
+    table.add({cell(worker, "worker"), cell(worker, "order_checked"), bad(worker, "reordered"),
+               cell(worker, "order_unjudged")});
   }
   return '\n' + table.text(paint);
 }
 
+/// What the handlers count, a row each, those that are 0 everywhere left out: the sum, and the
+/// workers where they fit.
+std::string handler_text(const Json& workers, const Paint& paint) {
+  if (workers.empty() || workers.at(0).at("handler").empty()) return "";
+  const bool each = workers.size() <= kMostWorkerColumns;
+  std::vector<std::string> titles = {"<HANDLER", "TOTAL"};
+  for (const Json& worker : workers) {
+    if (each) titles.push_back("WORKER " + plain(worker.at("worker")));
+  }
+  TextTable table{titles};
+  bool any = false;
+  for (const auto& [name, first] : workers.at(0).at("handler").items()) {
+    std::uint64_t sum = 0;
+    std::vector<Cell> row = {{tame(name)}, {}};
+    for (const Json& worker : workers) {
+      const Json& value = worker.at("handler").at(name);
+      sum += value.get<std::uint64_t>();
+      if (each) row.push_back({plain(value)});
+    }
+    row[1] = {std::to_string(sum)};
+    any = any || sum != 0;
+    if (sum != 0) table.add(std::move(row));
+  }
+  return any ? '\n' + table.text(paint) : "";
+}
+
 std::string more_of_workers(const Json& workers, const Paint& paint) {
-  constexpr std::array<const char*, 7> kNames = {"wrong_worker",  "handed_over",   "taken_over",
-                                                 "originated",    "order_checked", "reordered",
-                                                 "order_unjudged"};
-  return figures_text(workers, kNames, paint) + handler_text(workers, paint);
+  return hops_text(workers, paint) + order_text(workers, paint) + handler_text(workers, paint);
 }
 
 std::string port_show(const Json& answer, const Paint& paint) {
@@ -312,10 +330,12 @@ std::string plan_show(const Json& answer, const Paint& paint) {
   text += "memory: " + bytes("total_bytes") + " (pools " + bytes("pool_bytes") + ", backlogs " +
           bytes("backlog_bytes") + ", steering " + bytes("steering_bytes") + ", handlers " +
           bytes("handler_bytes") + ")\n";
-  text += "rfs: " + bytes("rfs_flows_bytes") + " for where flows are consumed, " +
-          plain(answer.at("buckets_per_rx_lcore")) + " buckets at each RX lcore\n";
+  text += "steering keeps room for rfs: " + bytes("rfs_flows_bytes") +
+          " for where flows are consumed, twice for changes of the hash;\n  and " +
+          plain(answer.at("buckets_per_rx_lcore")) +
+          " buckets at each RX lcore, for where their packets are now\n";
   if (answer.at("hand_over_slots") != 0) {
-    text += "hand-over: " + plain(answer.at("hand_over_slots")) +
+    text += "hand-over: rings of " + plain(answer.at("hand_over_slots")) +
             " packets from each worker to each other\n";
   }
   for (const Json& note : list(answer, "notes")) text += "note: " + plain(note) + '\n';
@@ -338,21 +358,37 @@ std::string spread_text(const Json& workers, const char* figure) {
          (*least == 0 ? "-" : decimal(*most / *least, 2));
 }
 
+/// The state of rfs's table of flows, in half a sentence.
+std::string rfs_text(const Json& rfs) {
+  return plain(rfs.at("used")) + " of " + plain(rfs.at("entries")) + " places taken, " +
+         plain(rfs.at("displaced")) + " flows lost theirs to others, " + plain(rfs.at("pins")) +
+         " pinned";
+}
+
+/// The settings, and what they have of their own to tell; a line each kind.
+std::string steering_settings(const Json& answer) {
+  std::string text = "mode " + plain(answer.at("mode")) + ", hash " + plain(answer.at("hash")) +
+                     " (" + plain(answer.at("hash_function")) + "), symmetric " +
+                     plain(answer.at("symmetric"));
+  if (answer.at("buckets") != 0) text += ", " + plain(answer.at("buckets")) + " buckets";
+  text += "\ntunnels " + plain(answer.at("tunnels")) + ", fragments " +
+          plain(answer.at("fragments")) + ", flow limit " + plain(answer.at("flow_limit")) +
+          ", TX guard " + plain(answer.at("tx_guard")) + ", order check " +
+          plain(answer.at("order_check")) + '\n';
+  if (answer.at("mode") == "soft-rss") {
+    text += "hash bits " + plain(answer.at("rss_bits")) + ", balance " +
+            plain(answer.at("balance")) + '\n';
+  }
+  const Json& rfs = answer.at("rfs");
+  if (!rfs.is_null()) {
+    text += "flows: room for " + plain(answer.at("rfs_flows")) + "; " + rfs_text(rfs) + '\n';
+  }
+  return text;
+}
+
 std::string steering_show(const Json& answer, const Paint& paint) {
   const Json& workers = list(answer, "workers");
   const auto buckets = answer.at("buckets").get<std::uint64_t>();
-  std::string text = "mode " + plain(answer.at("mode")) + ", hash " + plain(answer.at("hash")) +
-                     " (" + plain(answer.at("hash_function")) + "), symmetric " +
-                     plain(answer.at("symmetric")) + ", tunnels " + plain(answer.at("tunnels")) +
-                     ", fragments " + plain(answer.at("fragments")) + ", flow limit " +
-                     plain(answer.at("flow_limit")) + ", TX guard " + plain(answer.at("tx_guard")) +
-                     ", order check " + plain(answer.at("order_check"));
-  if (buckets != 0) text += ", " + std::to_string(buckets) + " buckets";
-  if (answer.at("mode") == "soft-rss") {
-    text +=
-        ", hash bits " + plain(answer.at("rss_bits")) + ", balance " + plain(answer.at("balance"));
-  }
-  if (answer.at("mode") == "rfs") text += ", room for " + plain(answer.at("rfs_flows")) + " flows";
   TextTable table{{"WORKER", "LCORE", "<STATE", "WEIGHT", "BUCKETS", "SHARE", "PACKETS", "SHARE"}};
   for (const Json& worker : workers) {
     const double of = buckets == 0 ? 0 : worker.at("buckets").get<double>() / double(buckets);
@@ -365,8 +401,8 @@ std::string steering_show(const Json& answer, const Paint& paint) {
                cell(worker, "packets"),
                {percent(worker.at("share").get<double>())}});
   }
-  text += "\n\n" + table.text(paint);
-  return text + "\nbuckets: " + spread_text(workers, "buckets") +
+  return steering_settings(answer) + '\n' + table.text(paint) +
+         "\nbuckets: " + spread_text(workers, "buckets") +
          "\npackets: " + spread_text(workers, "packets") + '\n';
 }
 
@@ -389,34 +425,42 @@ std::string config_diff(const Json& answer, const Paint& paint) {
   return path + ":\n" + table.text(paint);
 }
 
-std::string flow_explain(const Json& answer, const Paint& paint) {
-  std::string text = plain(answer.at("flow")) + "\nkey: " + plain(answer.at("kind")) + ", " +
-                     plain(answer.at("key")) + "\nhash: " + plain(answer.at("hash")) + "\nmode " +
-                     plain(answer.at("mode"));
-  if (answer.at("bucket").is_null()) {
-    return text + ": handled by the lcore that receives it, whatever its hash\n";
+std::string why_text(const std::string& why) {
+  if (why == "bucket") return "its bucket's worker";
+  if (why == "consumer") return "where it was last consumed";
+  if (why == "pin") return "it is pinned there";
+  if (why == "consumer_gone") {
+    return "its bucket's worker, since the one it was consumed at or pinned to gets no flows";
   }
-  text += ": bucket " + plain(answer.at("bucket")) + " of " + plain(answer.at("buckets")) +
-          "\nwanted at worker " + plain(answer.at("desired")) + ": ";
-  const std::string why = plain(answer.at("why"));
-  if (why == "bucket") text += "its bucket's worker";
-  if (why == "consumer") text += "it was last consumed there";
-  if (why == "pin") text += "it is pinned";
-  if (why == "consumer_gone")
-    text += "its bucket's worker, since where it is consumed gets no flows";
-  text += answer.at("forced").get<bool>() ? "; packets may be held to get it there\n\n"
-                                          : "; it moves once nothing of it is outstanding\n\n";
+  return why;
+}
+
+/// Where an RX lcore has the flow's bucket now.
+std::string at_text(const Json& at) {
+  if (at.at("held").get<bool>()) return "its packets are held here until it has moved";
+  if (at.at("worker").is_null()) return "no packet of its bucket yet";
+  return at.at("drained").get<bool>() ? "nothing of it is outstanding there"
+                                      : "packets of it are outstanding there";
+}
+
+std::string flow_explain(const Json& answer, const Paint& paint) {
+  std::string text = "flow:    " + plain(answer.at("flow")) +
+                     "\nkey:     " + plain(answer.at("kind")) + ", " + plain(answer.at("key")) +
+                     "\nhash:    " + plain(answer.at("hash")) + " (" +
+                     plain(answer.at("hash_function")) + ")\nmode:    " + plain(answer.at("mode"));
+  if (answer.at("bucket").is_null()) {
+    return text + "\nworker:  that of the lcore which receives it, whatever its hash\n";
+  }
+  text +=
+      "\nbucket:  " + plain(answer.at("bucket")) + " of " + plain(answer.at("buckets")) +
+      "\nwanted:  at worker " + plain(answer.at("desired")) + ", " +
+      why_text(plain(answer.at("why"))) + "\nmoves:   " +
+      (answer.at("forced").get<bool>() ? "at once; what comes meanwhile is held, in order"
+                                       : "when nothing of it is outstanding at the old worker") +
+      "\n\n";
   TextTable table{{"RX LCORE", "WORKER NOW", "<STATE"}};
   for (const Json& at : list(answer, "current")) {
-    const bool held = at.at("held").get<bool>();
-    const bool none = at.at("worker").is_null() && !held;
-    const bool drained = at.at("drained").get<bool>();
-    table.add({cell(at, "lcore"),
-               cell(at, "worker"),
-               {none      ? "no packet yet"
-                : held    ? "held for a move"
-                : drained ? "nothing outstanding"
-                          : "packets outstanding"}});
+    table.add({cell(at, "lcore"), cell(at, "worker"), {at_text(at)}});
   }
   return text + table.text(paint);
 }
@@ -424,10 +468,8 @@ std::string flow_explain(const Json& answer, const Paint& paint) {
 std::string flow_show(const Json& answer, const Paint& paint) {
   const Json& rfs = answer.at("rfs");
   std::string text = rfs.is_null()
-                         ? "mode rfs is off: flows are remembered nowhere\n"
-                         : plain(rfs.at("used")) + " of " + plain(rfs.at("entries")) +
-                               " places for flows are taken, " + plain(rfs.at("displaced")) +
-                               " flows lost theirs to others\n";
+                         ? "mode rfs is off: no flow is remembered, and pins wait for it\n"
+                         : "flows: " + rfs_text(rfs) + '\n';
   if (list(answer, "pins").empty()) return text + "no flow is pinned\n";
   TextTable table{{"<PINNED FLOW", "WORKER"}};
   for (const Json& pin : answer.at("pins")) table.add({cell(pin, "flow"), cell(pin, "worker")});

@@ -143,6 +143,20 @@ std::uint32_t buckets_of(const SteeringConfig& steering) {
   return steering.mode == SteeringMode::kSoftRss ? steering.rss_buckets : 1U << kRpsBucketBits;
 }
 
+/// Of the hash that every packet has; mode none has it for the handlers alone.
+std::string_view hash_function_of(SteeringMode mode) {
+  return mode == SteeringMode::kSoftRss ? "toeplitz" : "fast";
+}
+
+/// null in all modes but rfs.
+Json rfs_view(const RfsFigures& rfs) {
+  if (rfs.entries == 0) return {};
+  return {{"entries", rfs.entries},
+          {"used", rfs.used},
+          {"displaced", rfs.displaced},
+          {"pins", rfs.pins}};
+}
+
 }  // namespace
 
 Json drops_view(const DropFigures& drops) {
@@ -245,7 +259,7 @@ Json plan_view(const Plan& plan, const SteeringConfig& steering) {
           {"notes", plan.notes}};
 }
 
-Json steering_view(const Config& config, const Snapshot& snapshot) {
+Json steering_view(const Config& config, const Snapshot& snapshot, const RfsFigures& rfs) {
   const SteeringConfig& steering = config.steering;
   std::uint64_t packets = 0;
   for (const WorkerFigures& worker : snapshot.workers) packets += worker.packets;
@@ -259,11 +273,10 @@ Json steering_view(const Config& config, const Snapshot& snapshot) {
                        {"packets", worker.packets},
                        {"share", rounded_share(part_of(worker.packets, packets))}});
   }
-  constexpr std::array<std::string_view, 4> kFunctions = {"none", "fast", "toeplitz", "fast"};
-  static_assert(kFunctions.size() == EnumWords<SteeringMode>::kWords.size());
+  const bool steers = steering.mode != SteeringMode::kNone;
   return {{"mode", name_of(steering.mode)},
           {"hash", "software"},
-          {"hash_function", kFunctions[static_cast<std::size_t>(steering.mode)]},
+          {"hash_function", steers ? hash_function_of(steering.mode) : "none"},
           {"symmetric", steering.symmetric},
           {"tunnels", name_of(steering.tunnels)},
           {"buckets", buckets_of(steering)},
@@ -275,6 +288,7 @@ Json steering_view(const Config& config, const Snapshot& snapshot) {
           {"rfs_flows", steering.rfs_flows},
           {"tx_guard", steering.tx_guard},
           {"order_check", steering.order_check},
+          {"rfs", rfs_view(rfs)},
           {"workers", std::move(workers)}};
 }
 
@@ -287,6 +301,7 @@ Json explanation_view(const FlowExplanation& explanation) {
                {"key", to_text(explanation.key)},
                {"mode", name_of(explanation.mode)},
                {"hash", hash.data()},
+               {"hash_function", hash_function_of(explanation.mode)},
                {"bucket", nullptr},
                {"buckets", explanation.buckets},
                {"desired", nullptr},
@@ -313,11 +328,7 @@ Json flows_view(const std::vector<FlowPin>& pins, const RfsFigures& rfs) {
   for (const FlowPin& pin : pins) {
     list.push_back({{"flow", pin.flow.text()}, {"worker", pin.worker.value()}});
   }
-  Json table;
-  if (rfs.entries != 0) {
-    table = {{"entries", rfs.entries}, {"used", rfs.used}, {"displaced", rfs.displaced}};
-  }
-  return {{"pins", std::move(list)}, {"rfs", std::move(table)}};
+  return {{"pins", std::move(list)}, {"rfs", rfs_view(rfs)}};
 }
 
 Json config_diff_view(const Config& running, const Config& file) {

@@ -33,11 +33,14 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json workers_view(const Snapshot& snapshot);
 
 /// {"lcores": […], "ports": […], "backlog_slots", …, "notes": […]}. A role "worker" is had by the
-/// workers that steering lists now; the rest of the plan never changes.
+/// workers that steering lists now; the rest of the plan never changes. "rfs_flows_bytes" are those
+/// of one table of flows; "steering_bytes" have two, since a change of the hash makes a new one.
 [[nodiscard]] Json plan_view(const Plan& plan, const SteeringConfig& steering);
 
-/// {"mode", …, "workers": [{"worker", "lcore", "state", "buckets", "weight", "packets", "share"}]}
-[[nodiscard]] Json steering_view(const Config& config, const Snapshot& snapshot);
+/// {"mode", …, "rfs": as in flows_view, "workers": [{"worker", "lcore", "state", "buckets",
+/// "weight", "packets", "share"}]}
+[[nodiscard]] Json steering_view(const Config& config, const Snapshot& snapshot,
+                                 const RfsFigures& rfs);
 
 /// {"config": the file's keys as JSON, "yaml": the same as the file's text}
 [[nodiscard]] Json config_view(const Config& config);
@@ -45,12 +48,14 @@ using Json = nlohmann::ordered_json;
 /// {"changes": [{"key", "running", "file", "live"}]}
 [[nodiscard]] Json config_diff_view(const Config& running, const Config& file);
 
-/// {"flow", "kind", "key", "mode", "hash": "0x...", "bucket", "buckets", "desired", "why",
-/// "forced", "current": [{"lcore", "worker", "drained", "held"}]}; under none from "bucket" on:
-/// null
+/// {"flow", "kind", "key", "mode", "hash": "0x…", "hash_function", "bucket", "buckets", "desired",
+/// "why": "bucket", "consumer", "pin" or "consumer_gone", "forced", "current": [{"lcore", "worker":
+/// null where no packet of its bucket has come or they wait, "drained", "held"}]}. Under none
+/// nothing is desired: "bucket", "desired", "why" and "forced" are null, "current" is empty.
 [[nodiscard]] Json explanation_view(const FlowExplanation& explanation);
 
-/// {"pins": [{"flow", "worker"}], "rfs": {"entries", "used", "displaced"} or null}
+/// {"pins": [{"flow", "worker"}], "rfs": {"entries", "used", "displaced", "pins"}, or null in all
+/// other modes}
 [[nodiscard]] Json flows_view(const std::vector<FlowPin>& pins, const RfsFigures& rfs);
 
 /// Every reason by its name, those without a drop too.

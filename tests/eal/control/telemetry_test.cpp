@@ -1,6 +1,7 @@
 #include "control/telemetry.h"
 
 #include "control/file_descriptor.h"
+#include "handlers/rr/counters.h"
 #include "null_box.h"
 #include "support/deadline.h"
 
@@ -73,6 +74,7 @@ Snapshot largest() {
     port.queues.push_back({QueueId{i}, LcoreId{i}, UINT64_MAX, UINT64_MAX});
     WorkerFigures worker{.worker = WorkerId{i}, .lcore = LcoreId{i}, .packets = UINT64_MAX};
     worker.drops.fill(UINT64_MAX);
+    for (const std::string_view name : kRrCountNames) worker.handler.push_back({name, UINT64_MAX});
     snapshot.workers.push_back(worker);
   }
   snapshot.ports.push_back(port);
@@ -111,6 +113,33 @@ TEST(Telemetry, PortsAndWorkersAreAskedForByNumber) {
   for (const std::string_view reason : kDropReasonNames) {
     EXPECT_EQ(worker["drops_" + std::string{reason}].get<std::uint64_t>(), UINT64_MAX) << reason;
   }
+}
+
+TEST(Telemetry, WorkersHaveTheFiguresOfFlowsOrderAndHandlers) {
+  Snapshot snapshot;
+  snapshot.fragments = {.tracked = 1, .missed = 2, .held = 3};
+  snapshot.workers.push_back({.wrong_worker = 4,
+                              .handed_over = 5,
+                              .taken_over = 6,
+                              .originated = 7,
+                              .order_checked = 8,
+                              .reordered = 9,
+                              .order_unjudged = 10,
+                              .handler = {{"transactions", 11}}});
+  auto telemetry = telemetry_of(snapshot);
+  const Json totals = value_of(telemetry, "/mqsteer/totals");
+  EXPECT_EQ(totals["fragments_tracked"], 1);
+  EXPECT_EQ(totals["fragments_missed"], 2);
+  EXPECT_EQ(totals["fragments_held"], 3);
+  const Json worker = value_of(telemetry, "/mqsteer/worker,0");
+  EXPECT_EQ(worker["wrong_worker"], 4);
+  EXPECT_EQ(worker["handed_over"], 5);
+  EXPECT_EQ(worker["taken_over"], 6);
+  EXPECT_EQ(worker["originated"], 7);
+  EXPECT_EQ(worker["order_checked"], 8);
+  EXPECT_EQ(worker["reordered"], 9);
+  EXPECT_EQ(worker["order_unjudged"], 10);
+  EXPECT_EQ(worker["handler_transactions"], 11);
 }
 
 TEST(Telemetry, LargestRepliesStayWithinDpdksLimit) {

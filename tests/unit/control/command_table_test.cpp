@@ -64,6 +64,7 @@ TEST(CommandHelp, ListsEveryCommandAndKey) {
   for (const CommandSpec& spec : command_table()) {
     EXPECT_THAT(help, HasSubstr("  " + spec.name() + "  "));
     for (const KeySpec& key : spec.keys) EXPECT_THAT(help, HasSubstr(std::string{key.help}));
+    for (const KeySpec& word : spec.words) EXPECT_THAT(help, HasSubstr(std::string{word.help}));
   }
   EXPECT_EQ(commands_help("plan"),
             "  plan show         which lcore does what, and what memory and delay that costs\n");
@@ -103,6 +104,11 @@ TEST(Completion, OffersTheWordsOfTheTable) {
             "rss_bits=hardware rss_bits=above_nic");
   EXPECT_EQ(completed("mqsteerctl steering set mode =", 4), " none rps soft-rss rfs");
   EXPECT_EQ(completed("mqsteerctl steering set mode = r", 5), "rps rfs");
+  EXPECT_EQ(completed("mqsteerctl steering set fragments =", 4), " key track");
+  EXPECT_EQ(completed("mqsteerctl steering set order_check = o", 5), "on off");
+  EXPECT_EQ(completed("mqsteerctl flow ''", 2), "explain pin show unpin");
+  EXPECT_EQ(completed("mqsteerctl flow explain u", 3), "udp udplite");
+  EXPECT_EQ(completed("mqsteerctl flow pin tcp 10.0.0.1:1 10.0.0.2:2 w", 6), "worker=");
   EXPECT_EQ(completed("mqsteerctl top co", 2), "count=");
 }
 

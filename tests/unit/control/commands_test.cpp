@@ -116,6 +116,7 @@ TEST_F(CommandsTest, FlowExplainTellsWhereAndWhy) {
 }
 
 TEST_F(CommandsTest, FlowPinTakesAWorkerOrWhereTheFlowIsWanted) {
+  target.running.steering.mode = SteeringMode::kRfs;
   EXPECT_EQ(ask("flow", "pin", flow_keys({{"worker", "0"}})).at("worker"), 0);
   EXPECT_EQ(ask("flow", "pin", flow_keys()).at("worker"), 1);
   EXPECT_EQ(ask("flow", "show").at("pins").size(), 2U);
@@ -135,6 +136,37 @@ TEST_F(CommandsTest, FlowsThatAreNoneAreRefused) {
   EXPECT_THAT(fault("flow", "explain", keys), StartsWith("'10.0.0.2' has no port"));
   keys["to"] = "[fd00::1]:80";
   EXPECT_THAT(fault("flow", "explain", keys), StartsWith("one end is IPv4 and the other IPv6"));
+}
+
+TEST_F(CommandsTest, TheRuntimesRefusalOfAPinReachesTheUser) {
+  target.refusal = "flow pin: only mode rfs steers single flows; mqsteerctl steering set mode=rfs";
+  EXPECT_EQ(fault("flow", "pin", flow_keys()), *target.refusal + " | ");
+  EXPECT_EQ(fault("flow", "unpin", flow_keys()), *target.refusal + " | ");
+  EXPECT_TRUE(target.pinned.empty());
+}
+
+TEST_F(CommandsTest, AFlowWithAWordMissingIsRefusedByTheDaemonToo) {
+  EXPECT_EQ(fault("flow", "explain", {{"protocol", "tcp"}, {"to", "10.0.0.2:80"}}),
+            "flow explain: FROM is missing | PROTOCOL FROM TO");
+  EXPECT_THAT(fault("flow", "unpin", flow_keys({{"worker", "1"}})),
+              StartsWith("'worker' is not a key of flow unpin"));
+}
+
+TEST_F(CommandsTest, SteeringSetTakesTheKeysOfRfsAndOfOrder) {
+  const Json reply = ask("steering", "set",
+                         {{"mode", "rfs"},
+                          {"fragments", "track"},
+                          {"balance", "off"},
+                          {"tx_guard", "on"},
+                          {"order_check", "on"}});
+  EXPECT_EQ(reply["mode"], "rfs") << reply;
+  const SteeringConfig& steering = target.running.steering;
+  EXPECT_EQ(steering.mode, SteeringMode::kRfs);
+  EXPECT_EQ(steering.fragments, Fragments::kTrack);
+  EXPECT_FALSE(steering.balance);
+  EXPECT_TRUE(steering.tx_guard);
+  EXPECT_TRUE(steering.order_check);
+  EXPECT_THAT(fault("steering", "set", {{"fragments", "drop"}}), StartsWith("steering.fragments"));
 }
 
 TEST_F(CommandsTest, SteeringSetSaysThatOldWeightsDoNotFitNewWorkers) {

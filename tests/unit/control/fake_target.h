@@ -62,7 +62,11 @@ class FakeTarget final : public ControlTarget {
     return {};
   }
   [[nodiscard]] std::vector<FlowPin> pins() const override { return pinned; }
-  [[nodiscard]] RfsFigures rfs_figures() const override { return rfs; }
+  [[nodiscard]] RfsFigures rfs_figures() const override {
+    RfsFigures made = running.steering.mode == SteeringMode::kRfs ? rfs : RfsFigures{};
+    made.pins = pinned.size();
+    return made;
+  }
 
   FlowExplanation explanation{.mode = SteeringMode::kRfs,
                               .hash = 0x1234abcd,
@@ -79,7 +83,7 @@ class FakeTarget final : public ControlTarget {
   Plan planned;
   Config running;
   int sets = 0;
-  std::optional<std::string> refusal;  ///< of the three changes
+  std::optional<std::string> refusal;  ///< of all changes
 
  private:
   void set_plan() {
@@ -98,6 +102,10 @@ class FakeTarget final : public ControlTarget {
     planned.pool_bytes = std::size_t{300} << 20U;
     planned.backlog_bytes = std::size_t{3} << 19U;
     planned.steering_bytes = 2048;
+    planned.rfs_bytes = 1024;
+    planned.current_bits = 18;
+    planned.handler_bytes = std::size_t{3} << 20U;
+    planned.hand_over_slots = 512;
     planned.worst_queueing_us = 4096;
     planned.ns_per_packet = 1000;
     planned.ns_assumed = true;

@@ -36,6 +36,32 @@ TEST(Mqsteerctl, ChangesSteering) {
   EXPECT_FALSE(tool.target.running.steering.symmetric);
 }
 
+TEST(Mqsteerctl, NamesFlowsByPlainWordsOrByKeys) {
+  Tool tool;
+  const Output words = tool.run("flow explain udp '[fd00::1]:53' '[fd00::2]:5353'");
+  EXPECT_EQ(words.exit, 0) << words.err;
+  EXPECT_THAT(words.out, StartsWith("flow:    udp [fd00::1]:53 [fd00::2]:5353\n"));
+  const Output keys = tool.run("flow explain udp to='[fd00::2]:5353' from='[fd00::1]:53'");
+  EXPECT_EQ(keys.out, words.out) << keys.err;
+  const Output pin = tool.run("flow pin tcp 10.0.0.1:1234 10.0.0.2:80 worker=0");
+  EXPECT_EQ(pin.out, "tcp 10.0.0.1:1234 10.0.0.2:80 is pinned to worker 0\n");
+  EXPECT_THAT(tool.run("flow show").out, HasSubstr("tcp 10.0.0.1:1234 10.0.0.2:80       0\n"));
+  const Output unpin = tool.run("flow unpin tcp 10.0.0.1:1234 10.0.0.2:80");
+  EXPECT_EQ(unpin.out, "tcp 10.0.0.1:1234 10.0.0.2:80 follows its consumer again\n");
+}
+
+TEST(Mqsteerctl, SaysWhatIsWrongWithAFlow) {
+  Tool tool;
+  const Output portless = tool.run("flow explain tcp '[fd00::1]' '[fd00::2]:80'");
+  EXPECT_EQ(portless.exit, 2);
+  EXPECT_THAT(portless.err, HasSubstr("; allowed: A.B.C.D:PORT or [IPV6]:PORT"));
+  EXPECT_THAT(tool.run("flow pin ip 10.0.0.1:1 10.0.0.2:2").err, HasSubstr("is not a protocol"));
+  EXPECT_THAT(tool.run("flow pin tcp 10.0.0.1:1 10.0.0.2:2 worker=2").err,
+              HasSubstr("there is no worker '2'; allowed: 0-1"));
+  const std::lock_guard lock{tool.mutex};
+  EXPECT_TRUE(tool.target.pinned.empty());
+}
+
 TEST(Mqsteerctl, ARefusalIsExit2AndChangesNothing) {
   Tool tool;
   const Config before = tool.target.running;
@@ -53,11 +79,30 @@ TEST(Mqsteerctl, ARefusalIsExit2AndChangesNothing) {
 
 TEST(Mqsteerctl, WrongUsageIsExit1AndOneLine) {
   const Tool tool;
-  for (const char* arguments :
-       {"", "prot show", "port", "port sohw", "port show now", "steering set", "steering set rps",
-        "steering set mood=rps", "steering set mode=rps mode=rps", "worker abandon", "-x port show",
-        "--color purple port show", "top count=0", "top interval_ms=99", "top interval_ms=1e3",
-        "-i ../etc port show", "-i '' port show", "--completion fish", "-h prot"}) {
+  for (const char* arguments : {"",
+                                "prot show",
+                                "port",
+                                "port sohw",
+                                "port show now",
+                                "steering set",
+                                "steering set rps",
+                                "steering set mood=rps",
+                                "steering set mode=rps mode=rps",
+                                "worker abandon",
+                                "-x port show",
+                                "--color purple port show",
+                                "top count=0",
+                                "top interval_ms=99",
+                                "top interval_ms=1e3",
+                                "-i ../etc port show",
+                                "-i '' port show",
+                                "--completion fish",
+                                "-h prot",
+                                "flow explain",
+                                "flow explain tcp 10.0.0.1:1",
+                                "flow unpin tcp 10.0.0.1:1 10.0.0.2:2 worker=1",
+                                "flow pin tcp 10.0.0.1:1 10.0.0.2:2 10.0.0.3:3",
+                                "flow explain tcp from=1 from=2"}) {
     const Output wrong = tool.run(arguments);
     EXPECT_EQ(wrong.exit, 1) << arguments;
     EXPECT_THAT(wrong.out, IsEmpty()) << arguments;

@@ -87,6 +87,26 @@ TEST_F(RatesTest, AreShownPerPortQueueAndWorker) {
               HasSubstr("     1      3  listed  1200      101        4       0       20  75.0%"));
 }
 
+TEST_F(RatesTest, WhatLeftTheStraightWayIsALineWhereThereIsSomething) {
+  const auto plain = rates_between(before, after);
+  ASSERT_TRUE(plain);
+  EXPECT_THAT(*rates_text(*plain, Paint{false}), ::testing::Not(HasSubstr("also:")));
+  target.figures.workers[0].wrong_worker += 50;
+  target.figures.workers[1].handed_over += 100;
+  target.figures.workers[1].order_checked += 600;
+  target.figures.workers[1].reordered += 1;
+  const auto later = after["time_ns"];
+  after = stats_view(target.figures);
+  after["time_ns"] = later;
+  const auto rates = rates_between(before, after);
+  ASSERT_TRUE(rates);
+  EXPECT_EQ((*rates)["workers"][0]["wrong_worker_pps"], 100);
+  EXPECT_EQ((*rates)["workers"][1]["handed_over_pps"], 200);
+  EXPECT_THAT(*rates_text(*rates, Paint{false}),
+              HasSubstr("\nalso: wrong worker 100/s, handed over 200/s, order checked 1200/s, "
+                        "reordered 2/s\n"));
+}
+
 TEST_F(RatesTest, ACounterThatRanBackwardsIsNoRate) {
   const auto rates = rates_between(after, [&] {
     Json earlier = before;

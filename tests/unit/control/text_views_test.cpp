@@ -62,25 +62,47 @@ TEST(TextViews, PlanShowTellsRolesMemoryAndDelay) {
       "\n"
       "backlog: 4096 packets between an RX lcore and a worker, 65536 in flight per RX lcore\n"
       "worst queueing time: 4.096 ms, at 1000 ns a packet (assumed: no link speed is known)\n"
-      "memory: 301.5 MiB (pools 300.0 MiB, backlogs 1.5 MiB, steering 2.0 KiB, handlers 0 B)\n"
-      "rfs: 0 B for where flows are consumed, 65536 buckets at each RX lcore\n"
+      "memory: 304.5 MiB (pools 300.0 MiB, backlogs 1.5 MiB, steering 2.0 KiB, handlers 3.0 MiB)\n"
+      "steering keeps room for rfs: 1.0 KiB for where flows are consumed, twice for changes of the "
+      "hash;\n"
+      "  and 262144 buckets at each RX lcore, for where their packets are now\n"
+      "hand-over: rings of 512 packets from each worker to each other\n"
       "note: right: 1 TX queue(s) for 2 workers: shared under a lock, taken once a burst\n");
 }
 
 TEST(TextViews, SteeringShowTellsShares) {
   FakeTarget target;
   target.running.steering.weights = {3, 1};
-  EXPECT_EQ(
-      text(CommandId::kSteeringShow, steering_view(target.running, target.figures)),
-      "mode rps, hash software (fast), symmetric on, tunnels inner, fragments key, flow limit "
-      "off, TX guard off, order check off, 4096 buckets\n"
-      "\n"
-      "WORKER  LCORE  STATE   WEIGHT  BUCKETS  SHARE  PACKETS  SHARE\n"
-      "     0      2  listed       3     2048  50.0%      300  75.0%\n"
-      "     1      3  listed       1     2048  50.0%      100  25.0%\n"
-      "\n"
-      "buckets: max/mean 1.00, max/min 1.00\n"
-      "packets: max/mean 1.50, max/min 3.00\n");
+  EXPECT_EQ(text(CommandId::kSteeringShow, steering_view(target.running, target.figures, {})),
+            "mode rps, hash software (fast), symmetric on, 4096 buckets\n"
+            "tunnels inner, fragments key, flow limit off, TX guard off, order check off\n"
+            "\n"
+            "WORKER  LCORE  STATE   WEIGHT  BUCKETS  SHARE  PACKETS  SHARE\n"
+            "     0      2  listed       3     2048  50.0%      300  75.0%\n"
+            "     1      3  listed       1     2048  50.0%      100  25.0%\n"
+            "\n"
+            "buckets: max/mean 1.00, max/min 1.00\n"
+            "packets: max/mean 1.50, max/min 3.00\n");
+}
+
+TEST(TextViews, SteeringShowHasWhatAModeHasOfItsOwn) {
+  FakeTarget target;
+  SteeringConfig& steering = target.running.steering;
+  const auto shown = [&] {
+    return text(CommandId::kSteeringShow,
+                steering_view(target.running, target.figures, target.rfs_figures()));
+  };
+  steering.mode = SteeringMode::kSoftRss;
+  steering.balance = false;
+  EXPECT_THAT(shown(), HasSubstr("\nhash bits auto, balance off\n"));
+  steering.mode = SteeringMode::kRfs;
+  steering.rfs_flows = 65536;
+  steering.fragments = Fragments::kTrack;
+  steering.tx_guard = true;
+  steering.order_check = true;
+  EXPECT_THAT(shown(), HasSubstr("fragments track, flow limit off, TX guard on, order check on\n"
+                                 "flows: room for 65536; 77 of 262144 places taken, 5 flows lost "
+                                 "theirs to others, 0 pinned\n"));
 }
 
 TEST(TextViews, WorkerShowHasStateBusyAndEveryDrop) {
@@ -105,17 +127,119 @@ TEST(TextViews, ManyWorkersHaveTheirDropsInRows) {
   EXPECT_THAT(stats, ContainsRegex("DROPS BY REASON +TOTAL\n"));
 }
 
-TEST(TextViews, WorkerShowHasWhatHandlersAndTheOrderCheckCountOnceThereIsSomething) {
+TEST(TextViews, WorkersHaveMoreTablesOnceThereIsSomethingInThem) {
   FakeTarget target;
+  target.figures.workers[0].handler = {{"transactions", 0}};
+  target.figures.workers[1].handler = {{"transactions", 0}};
+  for (const auto command : {CommandId::kWorkerShow, CommandId::kStatsShow}) {
+    const Json view = command == CommandId::kWorkerShow ? workers_view(target.figures)
+                                                        : stats_view(target.figures);
+    EXPECT_THAT(text(command, view),
+                Not(ContainsRegex("REORDERED|HANDLER|HANDED|WRONG|ORIGINATED")));
+  }
+}
+
+TEST(TextViews, HopsAreATableOfThoseThatThereAre) {
+  FakeTarget target;
+  target.figures.workers[0].handed_over = 21;
+  target.figures.workers[1].taken_over = 20;
+  EXPECT_THAT(text(CommandId::kStatsShow, stats_view(target.figures)),
+              HasSubstr("\nWORKER  HANDED OVER  TAKEN OVER\n"
+                        "     0           21           0\n"
+                        "     1            0          20\n"));
+}
+
+TEST(TextViews, TheOrderCheckTellsThatNothingWasReordered) {
+  FakeTarget target;
+  target.figures.workers[0].order_checked = 900;
+  target.figures.workers[1].order_checked = 800;
   EXPECT_THAT(text(CommandId::kWorkerShow, workers_view(target.figures)),
-              Not(ContainsRegex("REORDERED|HANDLER")));
+              HasSubstr("\nWORKER  ORDER CHECKED  REORDERED  UNJUDGED\n"
+                        "     0            900          0         0\n"
+                        "     1            800          0         0\n"));
   target.figures.workers[1].reordered = 3;
+  const auto red = text_of(CommandId::kWorkerShow, workers_view(target.figures), Paint{true});
+  EXPECT_THAT(red.value(), HasSubstr("\x1b[31m3\x1b[0m"));
+}
+
+TEST(TextViews, HandlersHaveARowForEachOfTheirFigures) {
+  FakeTarget target;
   target.figures.workers[0].handler = {{"transactions", 5}, {"retransmits", 0}};
   target.figures.workers[1].handler = {{"transactions", 7}, {"retransmits", 0}};
   const std::string shown = text(CommandId::kWorkerShow, workers_view(target.figures));
-  EXPECT_THAT(shown, HasSubstr("WORKER  REORDERED\n     0          0\n     1          3\n"));
-  EXPECT_THAT(shown, ContainsRegex("transactions +5 +7\n"));
+  EXPECT_THAT(shown, ContainsRegex("HANDLER +TOTAL +WORKER 0 +WORKER 1\ntransactions +12 +5 +7\n"));
   EXPECT_THAT(shown, Not(HasSubstr("retransmits"))) << "0 everywhere";
+  while (target.figures.workers.size() < 64) {
+    target.figures.workers.push_back(target.figures.workers.back());
+  }
+  EXPECT_THAT(text(CommandId::kWorkerShow, workers_view(target.figures)),
+              ContainsRegex("HANDLER +TOTAL\ntransactions +446\n"));
+}
+
+TEST(TextViews, FlowExplainIsABlockToRead) {
+  FakeTarget target;
+  FlowExplanation explanation = target.explanation;
+  explanation.flow = *FlowTuple::parse("tcp", "10.0.0.1:1234", "10.0.0.2:80");
+  explanation.key = explanation.flow.explain(FlowHasher{{}}).dissection.key;
+  EXPECT_EQ(text(CommandId::kFlowExplain, explanation_view(explanation)),
+            "flow:    tcp 10.0.0.1:1234 10.0.0.2:80\n"
+            "key:     tcp, 10.0.0.1:1234 10.0.0.2:80\n"
+            "hash:    0x1234abcd (fast)\n"
+            "mode:    rfs\n"
+            "bucket:  291 of 4096\n"
+            "wanted:  at worker 1, where it was last consumed\n"
+            "moves:   when nothing of it is outstanding at the old worker\n"
+            "\n"
+            "RX LCORE  WORKER NOW  STATE\n"
+            "       2           0  packets of it are outstanding there\n"
+            "       3           -  no packet of its bucket yet\n");
+}
+
+TEST(TextViews, FlowExplainHasWordsForEveryReasonAndState) {
+  FlowExplanation explanation = FakeTarget{}.explanation;
+  const auto shown = [&] { return text(CommandId::kFlowExplain, explanation_view(explanation)); };
+  explanation.why = DesiredBy::kBucket;
+  EXPECT_THAT(shown(), HasSubstr("worker 1, its bucket's worker\n"));
+  explanation.why = DesiredBy::kConsumerGone;
+  EXPECT_THAT(shown(), HasSubstr("pinned to gets no flows\n"));
+  explanation.why = DesiredBy::kPin;
+  explanation.forced = true;
+  explanation.current = {{LcoreId{2}, 0xffff, false, true}, {LcoreId{3}, 1, true, false}};
+  EXPECT_THAT(shown(), HasSubstr("worker 1, it is pinned there\nmoves:   at once; "));
+  EXPECT_THAT(shown(), HasSubstr("       2           -  its packets are held here until "));
+  EXPECT_THAT(shown(), HasSubstr("       3           1  nothing of it is outstanding there\n"));
+}
+
+TEST(TextViews, FlowExplainOfModeNoneWantsNothing) {
+  FlowExplanation explanation{.mode = SteeringMode::kNone, .hash = 7};
+  const Json view = explanation_view(explanation);
+  for (const char* name : {"bucket", "desired", "why", "forced"}) {
+    EXPECT_TRUE(view.at(name).is_null()) << name;
+  }
+  EXPECT_THAT(text(CommandId::kFlowExplain, view),
+              HasSubstr("mode:    none\nworker:  that of the lcore which receives it"));
+}
+
+TEST(TextViews, FlowShowListsPinsAndTheTable) {
+  FakeTarget target;
+  EXPECT_EQ(text(CommandId::kFlowShow, flows_view({}, {})),
+            "mode rfs is off: no flow is remembered, and pins wait for it\nno flow is pinned\n");
+  const FlowPin pin{*FlowTuple::parse("udp", "[fd00::1]:53", "[fd00::2]:5353"), WorkerId{1}};
+  RfsFigures rfs = target.rfs;
+  rfs.pins = 1;
+  EXPECT_EQ(text(CommandId::kFlowShow, flows_view({pin}, rfs)),
+            "flows: 77 of 262144 places taken, 5 flows lost theirs to others, 1 pinned\n"
+            "\n"
+            "PINNED FLOW                      WORKER\n"
+            "udp [fd00::1]:53 [fd00::2]:5353       1\n");
+}
+
+TEST(TextViews, StatsShowHasFragmentsWhereTheyAreTracked) {
+  FakeTarget target;
+  EXPECT_THAT(text(CommandId::kStatsShow, stats_view(target.figures)), Not(HasSubstr("fragments")));
+  target.figures.fragments = {.tracked = 11, .missed = 2, .held = 3};
+  EXPECT_THAT(text(CommandId::kStatsShow, stats_view(target.figures)),
+              HasSubstr("fragments: 11 went with their flow, 2 by their addresses; 3 had to wait"));
 }
 
 TEST(TextViews, StatsShowBalancesTheAccounts) {
@@ -155,8 +279,10 @@ TEST(TextViews, ColourMarksWhatIsWrong) {
 }
 
 TEST(TextViews, AnAnswerOfAnotherVersionIsSaidToBeOne) {
-  for (const auto command : {CommandId::kPortShow, CommandId::kStatsShow, CommandId::kSteeringShow,
-                             CommandId::kPlanShow, CommandId::kVersion, CommandId::kWorkerShow}) {
+  for (const auto command :
+       {CommandId::kPortShow, CommandId::kStatsShow, CommandId::kSteeringShow, CommandId::kPlanShow,
+        CommandId::kVersion, CommandId::kWorkerShow, CommandId::kFlowExplain, CommandId::kFlowPin,
+        CommandId::kFlowUnpin, CommandId::kFlowShow}) {
     for (const char* answer : {"{}", R"({"ports":7,"workers":null,"lcores":"x"})",
                                R"({"ports":[{}],"workers":[{}],"totals":[]})"}) {
       const auto shown = text_of(command, Json::parse(answer), Paint{false});

@@ -22,7 +22,7 @@ std::vector<std::string> names_in(const Json& object) {
 
 TEST(StatsView, HasTheMembersThatUsersRelyOn) {
   const Json stats = stats_view(FakeTarget{}.figures);
-  EXPECT_THAT(names_in(stats), ElementsAre("ports", "workers", "totals", "time_ns"));
+  EXPECT_THAT(names_in(stats), ElementsAre("ports", "workers", "fragments", "totals", "time_ns"));
   EXPECT_THAT(names_in(stats["ports"][0]),
               IsSupersetOf({"name", "device", "driver", "link", "rx_packets", "rx_bytes",
                             "rx_missed", "rx_nombuf", "tx_packets", "tx_bytes", "queues"}));
@@ -124,6 +124,31 @@ TEST(WorkersView, TellsStatesAndBusyShare) {
   EXPECT_EQ(workers[0]["busy_share"], 0.25);
 }
 
+TEST(WorkersView, HasTheFiguresOfFlowsOrderAndHandlers) {
+  FakeTarget target;
+  WorkerFigures& worker = target.figures.workers[1];
+  worker.wrong_worker = 31;
+  worker.handed_over = 32;
+  worker.taken_over = 33;
+  worker.originated = 34;
+  worker.order_checked = 35;
+  worker.reordered = 36;
+  worker.order_unjudged = 37;
+  worker.handler = {{"transactions", 38}, {"resets_sent", 39}};
+  for (const Json& view : {workers_view(target.figures), stats_view(target.figures)}) {
+    const Json& shown = view["workers"][1];
+    EXPECT_EQ(shown["wrong_worker"], 31);
+    EXPECT_EQ(shown["handed_over"], 32);
+    EXPECT_EQ(shown["taken_over"], 33);
+    EXPECT_EQ(shown["originated"], 34);
+    EXPECT_EQ(shown["order_checked"], 35);
+    EXPECT_EQ(shown["reordered"], 36);
+    EXPECT_EQ(shown["order_unjudged"], 37);
+    EXPECT_EQ(shown["handler"], (Json{{"transactions", 38}, {"resets_sent", 39}}));
+    EXPECT_EQ(view["workers"][0]["handler"], Json::object());
+  }
+}
+
 TEST(PlanView, TellsRolesAndCosts) {
   FakeTarget target;
   target.running.steering.workers = {1};
@@ -134,19 +159,51 @@ TEST(PlanView, TellsRolesAndCosts) {
   EXPECT_EQ(plan["backlog_slots"], 4096);
   EXPECT_EQ(plan["worst_queueing_us"], 4096);
   EXPECT_EQ(plan["total_bytes"], target.planned.total_bytes());
+  EXPECT_EQ(plan["rfs_flows_bytes"], 1024);
+  EXPECT_EQ(plan["buckets_per_rx_lcore"], 262144);
+  EXPECT_EQ(plan["hand_over_slots"], 512);
+  EXPECT_EQ(plan["handler_bytes"], 3U << 20U);
   EXPECT_EQ(plan["notes"].size(), 1U);
 }
 
 TEST(SteeringView, PairsWeightsWithTheListedWorkers) {
   FakeTarget target;
   target.running.steering = {.mode = SteeringMode::kSoftRss, .workers = {1, 0}, .weights = {5, 2}};
-  const Json view = steering_view(target.running, target.figures);
+  const Json view = steering_view(target.running, target.figures, {});
   EXPECT_EQ(view["mode"], "soft-rss");
   EXPECT_EQ(view["hash_function"], "toeplitz");
   EXPECT_EQ(view["buckets"], 128);
   EXPECT_EQ(view["workers"][0]["weight"], 2);
   EXPECT_EQ(view["workers"][1]["weight"], 5);
   EXPECT_EQ(view["workers"][0]["share"], 0.75);
+}
+
+TEST(SteeringView, HasEverySettingOfTheMode) {
+  FakeTarget target;
+  target.running.steering = {.mode = SteeringMode::kRfs,
+                             .fragments = Fragments::kTrack,
+                             .balance = false,
+                             .rfs_flows = 131072,
+                             .tx_guard = true,
+                             .order_check = true};
+  const Json view = steering_view(target.running, target.figures, target.rfs_figures());
+  EXPECT_EQ(view["mode"], "rfs");
+  EXPECT_EQ(view["hash_function"], "fast");
+  EXPECT_EQ(view["fragments"], "track");
+  EXPECT_EQ(view["balance"], false);
+  EXPECT_EQ(view["rfs_flows"], 131072);
+  EXPECT_EQ(view["tx_guard"], true);
+  EXPECT_EQ(view["order_check"], true);
+  EXPECT_EQ(view["rfs"], (Json{{"entries", 262144}, {"used", 77}, {"displaced", 5}, {"pins", 0}}));
+  target.running.steering.mode = SteeringMode::kRps;
+  EXPECT_TRUE(steering_view(target.running, target.figures, target.rfs_figures())["rfs"].is_null());
+}
+
+TEST(ExplanationView, NamesTheHashFunctionOfTheMode) {
+  FlowExplanation explanation = FakeTarget{}.explanation;
+  EXPECT_EQ(explanation_view(explanation)["hash_function"], "fast");
+  explanation.mode = SteeringMode::kSoftRss;
+  EXPECT_EQ(explanation_view(explanation)["hash_function"], "toeplitz");
 }
 
 TEST(ConfigView, IsTheFileAsTextAndAsJson) {
