@@ -50,12 +50,41 @@ Descriptor signal_descriptor() {
   return Descriptor{::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)};
 }
 
-Descriptor tick_descriptor() {
-  Descriptor timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-  const itimerspec every{{0, kTickNs}, {0, kTickNs}};
+/// A timer that runs out every so often; 0: never, until set_timer().
+void set_timer(const Descriptor& timer, long ns) {
+  const itimerspec every{{0, ns}, {0, ns}};
   ::timerfd_settime(timer.get(), 0, &every, nullptr);
+}
+
+Descriptor timer_descriptor(long ns) {
+  Descriptor timer{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+  set_timer(timer, ns);
   return timer;
 }
+
+/// Whether the timer has run out since the last call.
+bool ran_out(const Descriptor& timer) {
+  std::uint64_t times = 0;
+  return ::read(timer.get(), &times, sizeof times) == sizeof times;
+}
+
+/// Holds the balancer's rounds while there is something to balance; a timer that runs all the time
+/// would wake an idle box for nothing.
+class BalanceTimer {
+ public:
+  [[nodiscard]] int fd() const noexcept { return timer_.get(); }
+  void serve(Runtime& runtime) {
+    if (runtime.balances() != running_) {
+      running_ = !running_;
+      set_timer(timer_, running_ ? static_cast<long>(Runtime::kBalanceEvery.count()) : 0);
+    }
+    if (ran_out(timer_)) runtime.balance();
+  }
+
+ private:
+  Descriptor timer_ = timer_descriptor(0);
+  bool running_ = false;
+};
 
 /// Reads the configuration again, applies what can change live, and names what cannot.
 void reload(Runtime& runtime, const Options& options) {
@@ -143,9 +172,10 @@ Expected<void> serve(Runtime& runtime, const Options& options) {
   if (!telemetry) return tl::unexpected(telemetry.error());
 
   const Descriptor signals = signal_descriptor();
-  const Descriptor ticks = tick_descriptor();
+  const Descriptor ticks = timer_descriptor(kTickNs);
+  BalanceTimer balance;
   const Descriptor poll{::epoll_create1(EPOLL_CLOEXEC)};
-  for (const int fd : {signals.get(), ticks.get(), server->fd(), telemetry->fd()}) {
+  for (const int fd : {signals.get(), ticks.get(), balance.fd(), server->fd(), telemetry->fd()}) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
     if (::epoll_ctl(poll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
       return fail(errno, "watching the control thread's descriptors");
@@ -154,14 +184,14 @@ Expected<void> serve(Runtime& runtime, const Options& options) {
   log_line(LogLevel::kNotice, "ready: control socket " + server->path());
   Watchdog watchdog{runtime.plan()};
   for (unsigned tick = 0;;) {
-    std::array<epoll_event, 4> events;
+    balance.serve(runtime);
+    std::array<epoll_event, 5> events;
     const int count = ::epoll_wait(poll.get(), events.data(), events.size(), -1);
     if (count < 0 && errno != EINTR) return fail(errno, "waiting for work on the control thread");
     if (stop_asked(signals, runtime, options)) return {};
     server->serve();
     telemetry->serve();
-    std::uint64_t expirations = 0;
-    if (::read(ticks.get(), &expirations, sizeof expirations) != sizeof expirations) continue;
+    if (!ran_out(ticks)) continue;
     watch_links(runtime);
     if (++tick % kTicksPerWatch == 0) watchdog.look(runtime.stalled_lcores());
   }

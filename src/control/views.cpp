@@ -285,6 +285,7 @@ Json steering_view(const Config& config, const Snapshot& snapshot, const RfsFigu
           {"flow_limit", steering.flow_limit},
           {"fragments", name_of(steering.fragments)},
           {"balance", steering.balance},
+          {"balanced", snapshot.balanced},
           {"rfs_flows", steering.rfs_flows},
           {"tx_guard", steering.tx_guard},
           {"order_check", steering.order_check},

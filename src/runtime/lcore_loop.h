@@ -176,18 +176,22 @@ class LcoreLoop final : public LcoreRunner {
       table_->hasher().run(burst);
     }
     count_received(queue, burst);
-    if (__builtin_expect(order_check_ != nullptr, 0)) {
-      order_check_->stamp(burst, queue.stream, queue.order_number);
-    }
     if (all_ours) {
+      stamp(burst, queue);
       run_to_completion(burst);
       return count;
     }
     const bool last = count < kMaxBurst;
     const auto going_on = track_ ? fragments_->track(burst, now_) : burst;
+    stamp(going_on, queue);  // in the order in which they go on
     if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(going_on, WorkerId{queue.consumer});
     steer(going_on, last);
     return count;
+  }
+
+  void stamp(std::span<const PacketMeta> packets, PolledQueue<Rx>& queue) const noexcept {
+    if (__builtin_expect(order_check_ == nullptr, 1)) return;
+    order_check_->stamp(packets, queue.stream, queue.order_number);
   }
 
   /// Packets on their way to the workers; those for us are handled at once. More than a burst come

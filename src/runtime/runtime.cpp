@@ -155,6 +155,7 @@ Snapshot Runtime::snapshot() {
     snapshot.fragments.missed += fragments->missed.read();
     snapshot.fragments.held += fragments->held.read();
   }
+  snapshot.balanced = balanced_;
   snapshot.totals = totals_of(snapshot);
   return snapshot;
 }

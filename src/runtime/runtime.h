@@ -8,6 +8,7 @@
 #include "runtime/plan.h"
 #include "runtime/rte_memory.h"
 #include "runtime/snapshot.h"
+#include "steering/balancer.h"
 
 #include <mqsteer/config.h>
 #include <mqsteer/error.h>
@@ -80,6 +81,14 @@ class Runtime {
   /// rss_buckets, rss_bits) is a quiesce of at most 100 ms, refused if a worker does not drain.
   /// The state is unchanged on error. returns: buckets whose desired worker changed
   [[nodiscard]] Expected<std::uint32_t> set_steering(const SteeringConfig& wanted);
+  /// Under soft-rss with `balance`: a round of the load balancer. Call it every kBalanceEvery; it
+  /// does nothing where there is nothing to balance. returns: buckets moved
+  std::size_t balance();
+  static constexpr std::chrono::nanoseconds kBalanceEvery{Balancer::kGoodRoundNs};
+  [[nodiscard]] bool balances() const noexcept {
+    return config_.steering.mode == SteeringMode::kSoftRss && config_.steering.balance;
+  }
+
   void set_idle(IdlePolicy policy, std::uint32_t max_sleep_us);
 
   /// Gives up a stalled worker: its buckets go to the other listed workers at once, and what it has
@@ -115,6 +124,7 @@ class Runtime {
   struct Pair;
   struct Lcore;
   struct TxLocks;
+  struct Balance;
   explicit Runtime(Setup setup);
 
   Expected<void> start_ports(std::vector<PortCapabilities> capabilities);
@@ -130,6 +140,8 @@ class Runtime {
   std::uint32_t share_out(SteeringTable& table, const SteeringConfig& steering) const;
   void pin_again(SteeringTable& table) const;
   Expected<void> set_order_check(bool on);
+  void measure(Balance& balance) const;
+  [[nodiscard]] double fullest_backlog(std::size_t worker) const;
   [[nodiscard]] std::uint16_t consumer_of(const PlannedQueue& queue) const;
   [[nodiscard]] std::vector<HandOverRing*> rings_from(std::size_t worker) const;
   [[nodiscard]] std::vector<HandOverRing*> rings_to(std::size_t worker) const;
@@ -162,6 +174,8 @@ class Runtime {
   std::unique_ptr<OrderCheck> order_check_;  ///< made when first asked for
   HandlerFigures handler_figures_;
   bool checksums_;
+  std::unique_ptr<Balance> balance_;  ///< of the table in use; made by its first round
+  std::uint64_t balanced_ = 0;        ///< buckets moved by the balancer so far
   std::unique_ptr<Commands> commands_;
   std::vector<std::unique_ptr<Pair>> pairs_;  ///< [RX lcore][worker]; nullptr: no RX lcore
   std::vector<std::unique_ptr<Lcore>> lcores_;

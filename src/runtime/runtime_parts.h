@@ -4,6 +4,7 @@
 #include "backlog/return_ring.h"
 #include "handlers/outbox.h"
 #include "runtime/runtime.h"
+#include "steering/balancer.h"
 
 #include <rte_spinlock.h>
 
@@ -33,6 +34,29 @@ struct Runtime::Lcore {
   std::unique_ptr<LcoreRunner> loop;
   std::vector<std::unique_ptr<HandOverRing>> hand_over;  ///< by the worker that gets it; or empty
   std::atomic<bool> left{false};                         ///< the loop has returned
+};
+
+/// The load balancer and the counts of its latest round.
+struct Runtime::Balance {
+  explicit Balance(const Balancer::Config& config, const SteeringTable& of)
+      : table{&of},
+        balancer{config},
+        workers(config.workers),
+        buckets(config.buckets),
+        before(config.workers),
+        loads_before(config.buckets) {}
+
+  struct Counts {
+    std::uint64_t busy = 0;
+    std::uint64_t idle = 0;
+    std::uint64_t packets = 0;
+  };
+  const SteeringTable* table;  ///< that it was made for
+  Balancer balancer;
+  std::vector<Balancer::WorkerSample> workers;
+  std::vector<Balancer::BucketSample> buckets;
+  std::vector<Counts> before;
+  std::vector<std::uint32_t> loads_before;
 };
 
 /// A lock for every TX queue that several workers share.

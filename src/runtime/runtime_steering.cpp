@@ -96,7 +96,10 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
   if (auto set = set_order_check(wanted.order_check); !set) return tl::unexpected(set.error());
   std::uint32_t changed = 0;
   if (same_index(config_.steering, wanted)) {
-    changed = share_out(*tables_.back(), *reachable);
+    // Otherwise the shares stay as they are, and with them what the balancer has done.
+    const bool shares =
+        config_.steering.workers != wanted.workers || config_.steering.weights != wanted.weights;
+    if (shares) changed = share_out(*tables_.back(), *reachable);
   } else {
     auto swapped = swap_table(*reachable);
     if (!swapped) return swapped;

@@ -106,6 +106,7 @@ struct Snapshot {
   std::vector<PortFigures> ports;      ///< in the configuration's order
   std::vector<WorkerFigures> workers;  ///< in plan order
   FragmentFigures fragments;
+  std::uint64_t balanced = 0;  ///< buckets that the load balancer has moved
   TotalFigures totals;
 };
 
