@@ -82,6 +82,10 @@ void parse(CLI::App& app, Arguments& arguments, int argc, char** argv) {
   auto* buckets = app.add_option("--buckets", options.rss_buckets,
                                  "entries of the soft-rss table, a power of two (default: 128)");
   power_of_two(buckets);
+  auto* reta = app.add_option("--reta", options.reta_entries,
+                              "entries of the NIC's table, where several RX queues have used up "
+                              "its hash bits (default: 0, one RX queue)")
+                   ->check(CLI::Range(0U, 65535U));
   const auto of_rfs = add_rfs_options(app, options);
   auto* per_packet = app.add_flag("--per-packet", arguments.per_packet,
                                   "a line for every packet in place of the summary");
@@ -91,6 +95,9 @@ void parse(CLI::App& app, Arguments& arguments, int argc, char** argv) {
   options.tunnels = inner ? TunnelKey::kInner : TunnelKey::kOuter;
   if (options.mode != SteeringMode::kSoftRss && buckets->count() > 0) {
     throw CLI::ValidationError("--buckets", "is for --mode soft-rss; the table of rps is fixed");
+  }
+  if (options.mode != SteeringMode::kSoftRss && reta->count() > 0) {
+    throw CLI::ValidationError("--reta", "is for --mode soft-rss; the others take the high bits");
   }
   for (const CLI::Option* option : of_rfs) {
     if (options.mode == SteeringMode::kRfs || option->count() == 0) continue;

@@ -69,7 +69,10 @@ struct KeyHash {
 std::unique_ptr<SteeringTable> table_of(const Options& options) {
   const bool soft_rss = options.mode == SteeringMode::kSoftRss;
   SteeringTable::Shape shape{.mode = options.mode, .bits = kRpsBucketBits};
-  if (soft_rss) shape.bits = static_cast<unsigned>(std::countr_zero(options.rss_buckets));
+  if (soft_rss) {
+    shape.bits = static_cast<unsigned>(std::countr_zero(options.rss_buckets));
+    shape.shift = soft_rss_shift(options.reta_entries, shape.bits);
+  }
   if (options.mode == SteeringMode::kRfs) shape.rfs_flows = options.rfs_flows;
   auto table = std::make_unique<SteeringTable>(
       shape, HasherConfig{.kind = soft_rss ? HasherConfig::kToeplitz : HasherConfig::kFast,

@@ -25,6 +25,9 @@ struct Options {
   bool symmetric = true;
   TunnelKey tunnels = TunnelKey::kInner;
   std::uint32_t rss_buckets = 128;  ///< of soft-rss; a power of two, 2..65536
+  /// Of soft-rss: entries of the NIC's table, whose hash bits are left to it (rss_bits: above_nic,
+  /// what several RX queues get); 0: none are (rss_bits: hardware)
+  std::uint32_t reta_entries = 0;
   // Of rfs:
   std::uint32_t rfs_flows = 65536;   ///< RfsTable::kMinFlows..kMaxFlows
   std::uint64_t consumers_move = 0;  ///< after so many packets of a flow; 0: they hold still

@@ -2,6 +2,8 @@
 
 #include <mqsteer/id.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -27,6 +29,16 @@ inline constexpr unsigned kRpsBucketBits = 12;
 [[nodiscard]] constexpr std::uint32_t soft_rss_bucket(std::uint32_t hash, unsigned bits,
                                                       unsigned shift) noexcept {
   return (hash >> shift) & ((1U << bits) - 1U);
+}
+
+/// The hash bits that soft-rss leaves to a NIC which has spread the packets by them already
+/// (rss_bits: above_nic).
+///
+/// reta_entries: of the NIC's indirection table; 0: it has none
+/// bits:         of soft-rss's own table, to 32
+[[nodiscard]] constexpr unsigned soft_rss_shift(unsigned reta_entries, unsigned bits) noexcept {
+  const auto used = static_cast<unsigned>(std::bit_width(std::max(reta_entries, 1U)) - 1);
+  return std::min(used, 32U - bits);
 }
 
 /// The desired worker of every bucket: shares in proportion to the weights, in one stretch each.

@@ -111,6 +111,14 @@ TEST_F(Mqsim, SoftRssIsToeplitzByMicrosoftsKeyAndTheLowBits) {
   EXPECT_THAT(result.out, EndsWith("\t51ccc178\t120\t1\n")) << "0x78 of 256 buckets, 64 a worker";
 }
 
+TEST_F(Mqsim, SoftRssTakesTheBitsAboveThoseOfANicWithSeveralQueues) {
+  const auto file =
+      capture({Packet{}.ethernet().ipv4("66.9.149.187", "161.142.100.80").tcp(2794, 1766)});
+  const Result result = run(
+      "--mode soft-rss --symmetric off --buckets 256 --reta 128 --workers 4 --per-packet " + file);
+  EXPECT_THAT(result.out, EndsWith("\t51ccc178\t130\t2\n")) << "0x51ccc178 >> 7 ends in 0x82";
+}
+
 TEST_F(Mqsim, SumsUpAsJson) {
   const Result result = run("--mode rps --workers 3 -j " + capture(three()));
   const auto json = nlohmann::json::parse(result.out);
@@ -227,6 +235,7 @@ TEST_F(Mqsim, UsageErrorsAreOneLine) {
         "--mode rps --workers 1 --buckets 128 f", "--mode soft-rss --workers 1 --buckets 100 f",
         "--mode rps --workers 1 --symmetric 1 f", "--mode rps --workers 1 --consumers-move 9 f",
         "--mode rfs --workers 1 --backlog 0 f", "--mode rfs --workers 1 --buckets 128 f",
+        "--mode rps --workers 1 --reta 128 f", "--mode soft-rss --workers 1 --reta 65536 f",
         "--nonsense"}) {
     const Result result = run(wrong);
     EXPECT_EQ(result.exit, 1) << wrong;
