@@ -1,10 +1,16 @@
 #include "packet/flow_tuple.h"
 
+#include "support/packet_builder.h"
+
 #include <gmock/gmock.h>
+
+#include <functional>
 
 namespace mqsteer {
 namespace {
 
+using test::Bytes;
+using test::Packet;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -36,6 +42,68 @@ TEST(FlowTuple, WhatIsNoFlowIsRefusedWithWhatIsAllowed) {
   EXPECT_THAT(fault("tcp", "[fd00::1]:80", "1.1.1.2:1"), HasSubstr("one end is IPv4"));
   EXPECT_THAT(fault("tcp", ":", ":"), HasSubstr("allowed: A.B.C.D:PORT or [IPV6]:PORT"));
   EXPECT_THAT(fault("tcp", "", ""), HasSubstr("allowed: A.B.C.D:PORT or [IPV6]:PORT"));
+}
+
+struct Transport {
+  const char* name;
+  PacketKind kind;
+  std::function<void(Packet&)> add;
+};
+
+const std::vector<Transport>& transports() {
+  static const std::vector<Transport> all = {
+      {"tcp", PacketKind::kTcp, [](Packet& packet) { packet.tcp(40000, 443); }},
+      {"udp", PacketKind::kUdp, [](Packet& packet) { packet.udp(40000, 443); }},
+      {"udplite", PacketKind::kUdpLite, [](Packet& packet) { packet.udp_lite(40000, 443); }},
+      {"sctp", PacketKind::kSctp, [](Packet& packet) { packet.sctp(40000, 443); }},
+      {"dccp", PacketKind::kDccp, [](Packet& packet) { packet.dccp(40000, 443); }}};
+  return all;
+}
+
+/// What the dissector and the hasher make of a packet off the wire.
+FlowHasher::Explained seen(const FlowHasher& hasher, const Packet& packet) {
+  const Bytes frame = packet.bytes();
+  return hasher.explain(reinterpret_cast<const std::byte*>(frame.data()), frame.size(),
+                        frame.size());
+}
+
+void expect_what_is_seen(const FlowTuple& flow, const Packet& packet, PacketKind kind) {
+  for (const auto function : {HasherConfig::kFast, HasherConfig::kToeplitz}) {
+    for (const bool symmetric : {true, false}) {
+      const FlowHasher hasher{{.kind = function, .symmetric = symmetric}};
+      const auto said = flow.explain(hasher);
+      const auto real = seen(hasher, packet);
+      EXPECT_EQ(said.dissection.key, real.dissection.key) << flow.text() << symmetric;
+      EXPECT_EQ(said.hash, real.hash) << flow.text() << symmetric;
+      EXPECT_EQ(said.dissection.key.kind, kind) << flow.text();
+      EXPECT_EQ(real.dissection.key.kind, kind) << flow.text();
+      EXPECT_EQ(said.dissection.flags & kUnreadable, 0) << flow.text();
+    }
+  }
+}
+
+TEST(FlowTuple, HasTheKeyAndTheHashOfItsRealPackets) {
+  for (const Transport& transport : transports()) {
+    auto v4 = Packet{}.ethernet().ipv4("192.0.2.9", "10.1.2.3");
+    transport.add(v4);
+    v4.payload(50);
+    const auto flow4 = FlowTuple::parse(transport.name, "192.0.2.9:40000", "10.1.2.3:443");
+    expect_what_is_seen(flow4.value(), v4, transport.kind);
+    auto v6 = Packet{}.ethernet().vlan(7).ipv6("2001:db8::9", "fd00::3");
+    transport.add(v6);
+    const auto flow6 = FlowTuple::parse(transport.name, "[2001:db8::9]:40000", "[fd00::3]:443");
+    expect_what_is_seen(flow6.value(), v6, transport.kind);
+  }
+}
+
+TEST(FlowTuple, OtherPortsAndProtocolsAreOtherFlows) {
+  const FlowHasher hasher{{}};
+  const auto key = [&](const char* protocol, const char* from) {
+    return FlowTuple::parse(protocol, from, "10.0.0.2:80").value().explain(hasher).dissection.key;
+  };
+  EXPECT_FALSE(key("tcp", "10.0.0.1:1") == key("udp", "10.0.0.1:1"));
+  EXPECT_FALSE(key("tcp", "10.0.0.1:1") == key("tcp", "10.0.0.1:2"));
+  EXPECT_FALSE(key("tcp", "10.0.0.1:1") == key("tcp", "10.0.0.3:1"));
 }
 
 TEST(FlowTuple, BothDirectionsAreOneFlowWhereSymmetricAndTwoWhereNot) {
