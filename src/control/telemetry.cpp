@@ -117,6 +117,7 @@ int answer_totals(const char* /*cmd*/, const char* /*params*/, rte_tel_data* out
   add(out, "tx", totals.tx);
   add(out, "consumed", totals.consumed);
   add(out, "in_flight", totals.in_flight);
+  add(out, "balanced", snapshot->balanced);
   add(out, "fragments_tracked", snapshot->fragments.tracked);
   add(out, "fragments_missed", snapshot->fragments.missed);
   add(out, "fragments_held", snapshot->fragments.held);

@@ -377,7 +377,8 @@ std::string steering_settings(const Json& answer) {
           plain(answer.at("order_check")) + '\n';
   if (answer.at("mode") == "soft-rss") {
     text += "hash bits " + plain(answer.at("rss_bits")) + ", balance " +
-            plain(answer.at("balance")) + '\n';
+            plain(answer.at("balance")) + " (" + plain(answer.at("balanced")) +
+            " buckets moved so far)\n";
   }
   const Json& rfs = answer.at("rfs");
   if (!rfs.is_null()) {

@@ -117,6 +117,7 @@ TEST(Telemetry, PortsAndWorkersAreAskedForByNumber) {
 
 TEST(Telemetry, WorkersHaveTheFiguresOfFlowsOrderAndHandlers) {
   Snapshot snapshot;
+  snapshot.balanced = 12;
   snapshot.fragments = {.tracked = 1, .missed = 2, .held = 3};
   snapshot.workers.push_back({.wrong_worker = 4,
                               .handed_over = 5,
@@ -128,6 +129,7 @@ TEST(Telemetry, WorkersHaveTheFiguresOfFlowsOrderAndHandlers) {
                               .handler = {{"transactions", 11}}});
   auto telemetry = telemetry_of(snapshot);
   const Json totals = value_of(telemetry, "/mqsteer/totals");
+  EXPECT_EQ(totals["balanced"], 12);
   EXPECT_EQ(totals["fragments_tracked"], 1);
   EXPECT_EQ(totals["fragments_missed"], 2);
   EXPECT_EQ(totals["fragments_held"], 3);

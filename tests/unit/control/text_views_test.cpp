@@ -94,7 +94,8 @@ TEST(TextViews, SteeringShowHasWhatAModeHasOfItsOwn) {
   };
   steering.mode = SteeringMode::kSoftRss;
   steering.balance = false;
-  EXPECT_THAT(shown(), HasSubstr("\nhash bits auto, balance off\n"));
+  target.figures.balanced = 12;
+  EXPECT_THAT(shown(), HasSubstr("\nhash bits auto, balance off (12 buckets moved so far)\n"));
   steering.mode = SteeringMode::kRfs;
   steering.rfs_flows = 65536;
   steering.fragments = Fragments::kTrack;

@@ -186,11 +186,13 @@ TEST(SteeringView, HasEverySettingOfTheMode) {
                              .rfs_flows = 131072,
                              .tx_guard = true,
                              .order_check = true};
+  target.figures.balanced = 12;
   const Json view = steering_view(target.running, target.figures, target.rfs_figures());
   EXPECT_EQ(view["mode"], "rfs");
   EXPECT_EQ(view["hash_function"], "fast");
   EXPECT_EQ(view["fragments"], "track");
   EXPECT_EQ(view["balance"], false);
+  EXPECT_EQ(view["balanced"], 12);
   EXPECT_EQ(view["rfs_flows"], 131072);
   EXPECT_EQ(view["tx_guard"], true);
   EXPECT_EQ(view["order_check"], true);
