@@ -55,6 +55,7 @@ class Mqrr:
     def serve(self, host="b", *options):
         """Starts a server on the next port and waits until it listens."""
         self.number += 1
+        self.log("server").write_text("")
         server = self.lab.start(host, *self.program, "server", "--port", str(self.number), *options,
                                 log=self.log("server"))
         net.until(lambda: server.poll() is not None or "ready" in self.said("server"), 10, "mqrr server: ready")

@@ -52,13 +52,20 @@ class Threads {
     const unsigned connected = run_.connected.load(std::memory_order_relaxed);
     if (connected == config_.connections) return {};
     join();
-    for (const auto& worker : workers_) {
-      if (!worker->failure.empty()) return fail(worker->failure);
-    }
+    if (auto opened = check_opened(); !opened) return opened;
     if (interrupted()) return fail("interrupted before all connections were open");
     return fail(std::to_string(connected) + " of " + std::to_string(config_.connections) +
                 " connections to " + config_.server.text() + " came about in " +
                 seconds_text(config_.connect_s) + "; does the server answer? (ping, --connect)");
+  }
+
+  /// Once the threads have ended. errors: a connection was turned away, perhaps after it counted as
+  /// open, and before its first request
+  [[nodiscard]] Expected<void> check_opened() const {
+    for (const auto& worker : workers_) {
+      if (!worker->failure.empty()) return fail(worker->failure);
+    }
+    return {};
   }
 
   /// returns: why it ended early; empty: it did not
@@ -148,6 +155,7 @@ Expected<ClientResult> run_client(const ClientConfig& config) {
   }
   if (config.on_open) config.on_open();
   std::string trouble = threads.measure();
+  if (auto opened = threads.check_opened(); !opened) return tl::unexpected(opened.error());
   return threads.result(std::move(trouble));
 }
 
