@@ -1,74 +1,12 @@
 #include "control/text_views.h"
 
-#include <algorithm>
+#include "control/text_parts.h"
+
 #include <array>
-#include <cctype>
-#include <cstdio>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string_view>
 
 namespace mqsteer {
 namespace {
-
-/// A view shows the drops by reason as rows up to this many workers, which then are the columns.
-constexpr std::size_t kMostWorkerColumns = 8;
-
-std::string decimal(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
-
-std::string percent(double share) {
-  return decimal(share * 100, 1) + '%';
-}
-
-/// A number or a text as it is in the answer; null: "-".
-std::string plain(const Json& value) {
-  if (value.is_string()) return tame(value.get<std::string>());
-  if (value.is_null()) return "-";
-  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
-  return value.dump();
-}
-
-/// A member that must be a list.
-const Json& list(const Json& object, const char* name) {
-  const Json& member = object.at(name);
-  (void)member.get_ref<const Json::array_t&>();  // throws where it is none
-  return member;
-}
-
-Cell cell(const Json& object, const char* name) {
-  return {plain(object.at(name))};
-}
-
-/// A number that is bad unless 0.
-Cell bad(const Json& object, const char* name) {
-  Cell made = cell(object, name);
-  if (made.text != "0") made.colour = Colour::kRed;
-  return made;
-}
-
-Cell link_cell(const Json& port) {
-  const bool up = port.at("link") == "up";
-  return {up ? "up" : "down", up ? Colour::kGreen : Colour::kRed};
-}
-
-Cell state_cell(const Json& worker) {
-  const std::string state = plain(worker.at("state"));
-  return {state, state == "listed" ? Colour::kGreen : Colour::kYellow};
-}
-
-std::uint64_t sum_of(const Json& drops) {
-  std::uint64_t sum = 0;
-  for (const auto& [reason, count] : drops.items()) sum += count.get<std::uint64_t>();
-  return sum;
-}
-
-Cell count_cell(std::uint64_t drops) {
-  return {std::to_string(drops), drops == 0 ? Colour::kPlain : Colour::kRed};
-}
 
 std::string port_counters(const Json& ports, const Paint& paint) {
   TextTable table{{"<PORT", "<LINK", "RX PACKETS", "RX BYTES", "MISSED", "NOMBUF", "ERRORS",
@@ -80,141 +18,6 @@ std::string port_counters(const Json& ports, const Paint& paint) {
                bad(port, "tx_errors")});
   }
   return table.text(paint);
-}
-
-std::string worker_counters(const Json& workers, bool busy, const Paint& paint) {
-  std::vector<std::string> titles = {"WORKER", "LCORE", "<STATE", "BUCKETS",  "PACKETS", "BACKLOG",
-                                     "MOVES",  "HELD",  "TX",     "CONSUMED", "DROPS"};
-  if (busy) titles.emplace_back("BUSY");
-  TextTable table{titles};
-  for (const Json& worker : workers) {
-    std::vector<Cell> row = {cell(worker, "worker"),
-                             cell(worker, "lcore"),
-                             state_cell(worker),
-                             cell(worker, "buckets"),
-                             cell(worker, "packets"),
-                             cell(worker, "backlog"),
-                             cell(worker, "moves"),
-                             cell(worker, "moves_held"),
-                             cell(worker, "tx"),
-                             cell(worker, "consumed"),
-                             count_cell(sum_of(worker.at("drops")))};
-    if (busy) row.push_back({percent(worker.at("busy_share").get<double>())});
-    table.add(std::move(row));
-  }
-  return table.text(paint);
-}
-
-/// Reasons as rows: "TOTAL" where there are totals, and a column for each worker.
-std::string drops_by_reason(const Json& workers, const Json* totals, const Paint& paint) {
-  std::vector<std::string> titles = {"<DROPS BY REASON"};
-  if (totals != nullptr) titles.emplace_back("TOTAL");
-  for (const Json& worker : workers) titles.push_back("WORKER " + plain(worker.at("worker")));
-  TextTable table{titles};
-  const Json& reasons = totals != nullptr ? *totals : workers.at(0).at("drops");
-  for (const auto& [reason, total] : reasons.items()) {
-    std::vector<Cell> row = {{reason}};
-    if (totals != nullptr) row.push_back(bad(*totals, reason.c_str()));
-    for (const Json& worker : workers) row.push_back(bad(worker.at("drops"), reason.c_str()));
-    table.add(std::move(row));
-  }
-  return table.text(paint);
-}
-
-std::string drops_by_worker(const Json& workers, const Paint& paint) {
-  std::vector<std::string> titles = {"WORKER"};
-  for (const auto& [reason, count] : workers.at(0).at("drops").items()) titles.push_back(reason);
-  TextTable table{titles};
-  for (const Json& worker : workers) {
-    std::vector<Cell> row = {cell(worker, "worker")};
-    for (const auto& [reason, count] : worker.at("drops").items()) {
-      row.push_back(bad(worker.at("drops"), reason.c_str()));
-    }
-    table.add(std::move(row));
-  }
-  return table.text(paint);
-}
-
-std::string drops_text(const Json& workers, const Json* totals, const Paint& paint) {
-  if (workers.size() <= kMostWorkerColumns && (totals != nullptr || !workers.empty())) {
-    return drops_by_reason(workers, totals, paint);
-  }
-  std::string text = workers.empty() ? "" : drops_by_worker(workers, paint);
-  if (totals != nullptr) text += '\n' + drops_by_reason(Json::array(), totals, paint);
-  return text;
-}
-
-std::uint64_t sum_over(const Json& workers, const char* name) {
-  std::uint64_t sum = 0;
-  for (const Json& worker : workers) sum += worker.at(name).get<std::uint64_t>();
-  return sum;
-}
-
-/// A member's name as a title: "HANDED OVER".
-std::string title_of(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
-    return c == '_' ? ' ' : static_cast<char>(std::toupper(c));
-  });
-  return name;
-}
-
-/// Where the flows of the workers went; empty where no flow ever left the straight way.
-std::string hops_text(const Json& workers, const Paint& paint) {
-  std::vector<const char*> shown;
-  for (const char* name : {"wrong_worker", "handed_over", "taken_over", "originated"}) {
-    if (sum_over(workers, name) != 0) shown.push_back(name);
-  }
-  if (shown.empty()) return "";
-  std::vector<std::string> titles = {"WORKER"};
-  for (const char* name : shown) titles.push_back(title_of(name));
-  TextTable table{titles};
-  for (const Json& worker : workers) {
-    std::vector<Cell> row = {cell(worker, "worker")};
-    for (const char* name : shown) row.push_back(cell(worker, name));
-    table.add(std::move(row));
-  }
-  return '\n' + table.text(paint);
-}
-
-/// What the order check found; empty where it never looked.
-std::string order_text(const Json& workers, const Paint& paint) {
-  if (sum_over(workers, "order_checked") + sum_over(workers, "order_unjudged") == 0) return "";
-  TextTable table{{"WORKER", "ORDER CHECKED", "REORDERED", "UNJUDGED"}};
-  for (const Json& worker : workers) {
-    table.add({cell(worker, "worker"), cell(worker, "order_checked"), bad(worker, "reordered"),
-               cell(worker, "order_unjudged")});
-  }
-  return '\n' + table.text(paint);
-}
-
-/// What the handlers count, a row each, those that are 0 everywhere left out: the sum, and the
-/// workers where they fit.
-std::string handler_text(const Json& workers, const Paint& paint) {
-  if (workers.empty() || workers.at(0).at("handler").empty()) return "";
-  const bool each = workers.size() <= kMostWorkerColumns;
-  std::vector<std::string> titles = {"<HANDLER", "TOTAL"};
-  for (const Json& worker : workers) {
-    if (each) titles.push_back("WORKER " + plain(worker.at("worker")));
-  }
-  TextTable table{titles};
-  bool any = false;
-  for (const auto& [name, first] : workers.at(0).at("handler").items()) {
-    std::uint64_t sum = 0;
-    std::vector<Cell> row = {{tame(name)}, {}};
-    for (const Json& worker : workers) {
-      const Json& value = worker.at("handler").at(name);
-      sum += value.get<std::uint64_t>();
-      if (each) row.push_back({plain(value)});
-    }
-    row[1] = {std::to_string(sum)};
-    any = any || sum != 0;
-    if (sum != 0) table.add(std::move(row));
-  }
-  return any ? '\n' + table.text(paint) : "";
-}
-
-std::string more_of_workers(const Json& workers, const Paint& paint) {
-  return hops_text(workers, paint) + order_text(workers, paint) + handler_text(workers, paint);
 }
 
 std::string port_show(const Json& answer, const Paint& paint) {
@@ -247,8 +50,8 @@ std::string queue_show(const Json& answer, const Paint& paint) {
 
 std::string worker_show(const Json& answer, const Paint& paint) {
   const Json& workers = list(answer, "workers");
-  return worker_counters(workers, true, paint) + more_of_workers(workers, paint) + '\n' +
-         drops_text(workers, nullptr, paint);
+  return worker_table(workers, true, paint) + more_of_workers(workers, paint) + '\n' +
+         drops_table(workers, nullptr, paint);
 }
 
 std::string stats_show(const Json& answer, const Paint& paint) {
@@ -262,9 +65,8 @@ std::string stats_show(const Json& answer, const Paint& paint) {
   const Json& workers = list(answer, "workers");
   const Json& totals = answer.at("totals");
   std::string text = port_counters(list(answer, "ports"), paint) + '\n' + queues.text(paint) +
-                     '\n' + worker_counters(workers, false, paint) +
-                     more_of_workers(workers, paint) + '\n' +
-                     drops_text(workers, &totals.at("drops"), paint) + '\n';
+                     '\n' + worker_table(workers, false, paint) + more_of_workers(workers, paint) +
+                     '\n' + drops_table(workers, &totals.at("drops"), paint) + '\n';
   const Json& fragments = answer.at("fragments");
   if (fragments.at("tracked") != 0 || fragments.at("missed") != 0) {
     text += "fragments: " + plain(fragments.at("tracked")) + " went with their flow, " +
@@ -342,76 +144,6 @@ std::string plan_show(const Json& answer, const Paint& paint) {
   return text;
 }
 
-/// The largest of the listed workers' figures over the mean and the least.
-std::string spread_text(const Json& workers, const char* figure) {
-  std::vector<double> values;
-  for (const Json& worker : workers) {
-    if (worker.at("state") == "listed") values.push_back(worker.at(figure).get<double>());
-  }
-  if (values.empty()) return "-";
-  double sum = 0;
-  for (const double value : values) sum += value;
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  if (sum == 0) return "-";
-  const double mean = sum / static_cast<double>(values.size());
-  return "max/mean " + decimal(*most / mean, 2) + ", max/min " +
-         (*least == 0 ? "-" : decimal(*most / *least, 2));
-}
-
-/// The state of rfs's table of flows, in half a sentence.
-std::string rfs_text(const Json& rfs) {
-  return plain(rfs.at("used")) + " of " + plain(rfs.at("entries")) + " places taken, " +
-         plain(rfs.at("displaced")) + " flows lost theirs to others, " + plain(rfs.at("pins")) +
-         " pinned";
-}
-
-/// The settings, and what they have of their own to tell; a line each kind.
-std::string steering_settings(const Json& answer) {
-  std::string text = "mode " + plain(answer.at("mode")) + ", hash " + plain(answer.at("hash")) +
-                     " (" + plain(answer.at("hash_function")) + "), symmetric " +
-                     plain(answer.at("symmetric"));
-  if (answer.at("buckets") != 0) text += ", " + plain(answer.at("buckets")) + " buckets";
-  text += "\ntunnels " + plain(answer.at("tunnels")) + ", fragments " +
-          plain(answer.at("fragments")) + ", flow limit " + plain(answer.at("flow_limit")) +
-          ", TX guard " + plain(answer.at("tx_guard")) + ", order check " +
-          plain(answer.at("order_check")) + '\n';
-  if (answer.at("mode") == "soft-rss") {
-    text += "hash bits " + plain(answer.at("rss_bits")) + ", balance " +
-            plain(answer.at("balance")) + " (" + plain(answer.at("balanced")) +
-            " buckets moved so far)\n";
-  }
-  const Json& rfs = answer.at("rfs");
-  if (!rfs.is_null()) {
-    text += "flows: room for " + plain(answer.at("rfs_flows")) + "; " + rfs_text(rfs) + '\n';
-  }
-  return text;
-}
-
-std::string steering_show(const Json& answer, const Paint& paint) {
-  const Json& workers = list(answer, "workers");
-  const auto buckets = answer.at("buckets").get<std::uint64_t>();
-  TextTable table{{"WORKER", "LCORE", "<STATE", "WEIGHT", "BUCKETS", "SHARE", "PACKETS", "SHARE"}};
-  for (const Json& worker : workers) {
-    const double of = buckets == 0 ? 0 : worker.at("buckets").get<double>() / double(buckets);
-    table.add({cell(worker, "worker"),
-               cell(worker, "lcore"),
-               state_cell(worker),
-               cell(worker, "weight"),
-               cell(worker, "buckets"),
-               {percent(of)},
-               cell(worker, "packets"),
-               {percent(worker.at("share").get<double>())}});
-  }
-  return steering_settings(answer) + '\n' + table.text(paint) +
-         "\nbuckets: " + spread_text(workers, "buckets") +
-         "\npackets: " + spread_text(workers, "packets") + '\n';
-}
-
-std::string steering_set(const Json& answer, const Paint& paint) {
-  return plain(answer.at("changed_buckets")) + " of " + plain(answer.at("buckets")) +
-         " buckets changed\n\n" + steering_show(answer, paint);
-}
-
 std::string config_diff(const Json& answer, const Paint& paint) {
   const std::string path = plain(answer.at("path"));
   if (list(answer, "changes").empty()) return "no difference: it runs as " + path + " says\n";
@@ -424,57 +156,6 @@ std::string config_diff(const Json& answer, const Paint& paint) {
                {live ? "a reload" : "a restart", live ? Colour::kGreen : Colour::kYellow}});
   }
   return path + ":\n" + table.text(paint);
-}
-
-std::string why_text(const std::string& why) {
-  if (why == "bucket") return "its bucket's worker";
-  if (why == "consumer") return "where it was last consumed";
-  if (why == "pin") return "it is pinned there";
-  if (why == "consumer_gone") {
-    return "its bucket's worker, since the one it was consumed at or pinned to gets no flows";
-  }
-  return why;
-}
-
-/// Where an RX lcore has the flow's bucket now.
-std::string at_text(const Json& at) {
-  if (at.at("held").get<bool>()) return "its packets are held here until it has moved";
-  if (at.at("worker").is_null()) return "no packet of its bucket yet";
-  return at.at("drained").get<bool>() ? "nothing of it is outstanding there"
-                                      : "packets of it are outstanding there";
-}
-
-std::string flow_explain(const Json& answer, const Paint& paint) {
-  std::string text = "flow:    " + plain(answer.at("flow")) +
-                     "\nkey:     " + plain(answer.at("kind")) + ", " + plain(answer.at("key")) +
-                     "\nhash:    " + plain(answer.at("hash")) + " (" +
-                     plain(answer.at("hash_function")) + ")\nmode:    " + plain(answer.at("mode"));
-  if (answer.at("bucket").is_null()) {
-    return text + "\nworker:  that of the lcore which receives it, whatever its hash\n";
-  }
-  text +=
-      "\nbucket:  " + plain(answer.at("bucket")) + " of " + plain(answer.at("buckets")) +
-      "\nwanted:  at worker " + plain(answer.at("desired")) + ", " +
-      why_text(plain(answer.at("why"))) + "\nmoves:   " +
-      (answer.at("forced").get<bool>() ? "at once; what comes meanwhile is held, in order"
-                                       : "when nothing of it is outstanding at the old worker") +
-      "\n\n";
-  TextTable table{{"RX LCORE", "WORKER NOW", "<STATE"}};
-  for (const Json& at : list(answer, "current")) {
-    table.add({cell(at, "lcore"), cell(at, "worker"), {at_text(at)}});
-  }
-  return text + table.text(paint);
-}
-
-std::string flow_show(const Json& answer, const Paint& paint) {
-  const Json& rfs = answer.at("rfs");
-  std::string text = rfs.is_null()
-                         ? "mode rfs is off: no flow is remembered, and pins wait for it\n"
-                         : "flows: " + rfs_text(rfs) + '\n';
-  if (list(answer, "pins").empty()) return text + "no flow is pinned\n";
-  TextTable table{{"<PINNED FLOW", "WORKER"}};
-  for (const Json& pin : answer.at("pins")) table.add({cell(pin, "flow"), cell(pin, "worker")});
-  return text + '\n' + table.text(paint);
 }
 
 std::string version_text(const Json& answer, const Paint& /*paint*/) {
@@ -512,18 +193,18 @@ std::string made_text(CommandId command, const Json& answer, const Paint& paint)
     case CommandId::kStatsShow:
       return stats_show(answer, paint);
     case CommandId::kSteeringShow:
-      return steering_show(answer, paint);
+      return steering_show_text(answer, paint);
     case CommandId::kSteeringSet:
-      return steering_set(answer, paint);
+      return steering_set_text(answer, paint);
     case CommandId::kFlowExplain:
-      return flow_explain(answer, paint);
+      return flow_explain_text(answer, paint);
     case CommandId::kFlowPin:
       return plain(answer.at("pinned")) + " is pinned to worker " + plain(answer.at("worker")) +
              '\n';
     case CommandId::kFlowUnpin:
       return plain(answer.at("unpinned")) + " follows its consumer again\n";
     case CommandId::kFlowShow:
-      return flow_show(answer, paint);
+      return flow_show_text(answer, paint);
     case CommandId::kVersion:
       return version_text(answer, paint);
     case CommandId::kPing:
