@@ -59,11 +59,16 @@ Expected<Raw> parse_raw(int argc, char** argv) {
   app.add_flag("-V,--version", raw.version);
   app.add_option("--color", raw.colour)->take_last();
   app.add_option("--completion", raw.completion)->take_last();
-  app.add_option("words", raw.words);
+  app.allow_extras();  // as a positional option "[fd00::1]" would be a list and lose its brackets
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return fail(std::string{error.what()} + "; mqsteerctl -h shows what there is");
+  }
+  raw.words = app.remaining();
+  for (const std::string& word : raw.words) {
+    if (!word.starts_with('-')) continue;
+    return fail(in_quotes(word) + " is not an option; mqsteerctl -h shows what there is");
   }
   return raw;
 }

@@ -54,6 +54,7 @@ TEST(Mqsteerctl, SaysWhatIsWrongWithAFlow) {
   Tool tool;
   const Output portless = tool.run("flow explain tcp '[fd00::1]' '[fd00::2]:80'");
   EXPECT_EQ(portless.exit, 2);
+  EXPECT_THAT(portless.err, StartsWith("mqsteerctl: '[fd00::1]' has no port"));
   EXPECT_THAT(portless.err, HasSubstr("; allowed: A.B.C.D:PORT or [IPV6]:PORT"));
   EXPECT_THAT(tool.run("flow pin ip 10.0.0.1:1 10.0.0.2:2").err, HasSubstr("is not a protocol"));
   EXPECT_THAT(tool.run("flow pin tcp 10.0.0.1:1 10.0.0.2:2 worker=2").err,
