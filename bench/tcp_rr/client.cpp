@@ -74,8 +74,9 @@ void Client::prepare(std::uint32_t flows) {
 }
 
 void Client::step() noexcept {
-  doing_ = wanted_.load(std::memory_order_acquire);
-  if (doing_ == Doing::kNothing) return;
+  const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
+  doing_ = static_cast<Doing>(wanted & 0xffU);
+  if (doing_ == Doing::kNothing) return seen_.store(wanted, std::memory_order_release);
   now_ = tsc_now().value();
   take_responses();
   if (doing_ == Doing::kResetting) {
@@ -85,6 +86,7 @@ void Client::step() noexcept {
   }
   busy_cycles_.store(busy_cycles_.load(std::memory_order_relaxed) + tsc_now().value() - now_,
                      std::memory_order_relaxed);
+  seen_.store(wanted, std::memory_order_release);
 }
 
 void Client::take_responses() noexcept {

@@ -53,8 +53,16 @@ class Client {
     turn_ = 0;
     reset_ = 0;
   }
-  /// Any thread: what to do from the next step on. Pairs with the acquire in step().
-  void want(Doing doing) noexcept { wanted_.store(doing, std::memory_order_release); }
+  /// One thread: what to do from the next step on. Pairs with the acquire in step().
+  void want(Doing doing) noexcept {
+    wish_ = ((wish_ >> 8U) + 1U) << 8U | static_cast<std::uint32_t>(doing);
+    wanted_.store(wish_, std::memory_order_release);
+  }
+  /// Whether the latest wish is followed and no step that began before it is under way. The thread
+  /// that calls want().
+  [[nodiscard]] bool obeys() const noexcept {
+    return seen_.load(std::memory_order_acquire) == wish_;
+  }
 
   /// Takes responses and sends what is due; called as often as the port is polled.
   void step() noexcept;
@@ -121,7 +129,9 @@ class Client {
   Doing doing_ = Doing::kNothing;
   std::uint64_t now_ = 0;
   std::array<std::uint64_t, kLatencyBuckets> latencies_{};
-  std::atomic<Doing> wanted_{Doing::kNothing};
+  std::uint32_t wish_ = 0;  ///< number of the wish << 8 | what
+  std::atomic<std::uint32_t> wanted_{0};
+  std::atomic<std::uint32_t> seen_{0};  ///< wanted_ of the latest step that has ended
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> wrong_{0};
   std::atomic<std::uint64_t> busy_cycles_{0};

@@ -56,9 +56,16 @@ class Measurement {
     return set;
   }
 
-  bool connect(std::uint32_t flows) {
+  /// Nobody steps: the client's state may be looked at and changed.
+  void stand_still() {
     box_.client().want(Client::Doing::kNothing);
-    std::this_thread::sleep_for(milliseconds{2});  // a step under way has ended
+    if (!wait_for(milliseconds{5'000}, [&] { return box_.client().obeys(); })) {
+      fault("the client's lcore does not turn");
+    }
+  }
+
+  bool connect(std::uint32_t flows) {
+    stand_still();
     box_.client().prepare(flows);
     box_.client().want(Client::Doing::kConnecting);
     const bool all =
@@ -133,11 +140,11 @@ class Measurement {
     if (!wait_for(milliseconds{5'000}, [&] { return box_.client().outstanding() == 0; })) {
       fault(std::to_string(box_.client().outstanding()) + " responses never came");
     }
+    stand_still();
   }
 
   void disconnect(std::uint32_t flows) {
-    box_.client().want(Client::Doing::kNothing);
-    std::this_thread::sleep_for(milliseconds{2});
+    stand_still();
     box_.client().begin_resets();
     box_.client().want(Client::Doing::kResetting);
     const auto left = [&] {
