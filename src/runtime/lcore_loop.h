@@ -438,12 +438,12 @@ class LcoreLoop final : public LcoreRunner {
     idle_.configure(commands.idle.load(std::memory_order_relaxed),
                     commands.idle_max_sleep_us.load(std::memory_order_relaxed));
     take_table(commands);
-    for (std::uint16_t worker = 0; worker < kMaxWorkers; ++worker) {
-      if (commands.abandoned[worker].load(std::memory_order_relaxed) != abandoned_[worker]) {
-        parts_.tx_guard.give_up(worker);
-      }
+    if (dispatcher_) {
+      dispatcher_->set_flow_limit(commands.flow_limit.load(std::memory_order_relaxed));
+      dispatcher_->set_tx_guard(tx_guard_ || H::kHandsOver);
+      dispatcher_->set_count_loads(commands.count_loads.load(std::memory_order_relaxed));
     }
-    if (dispatcher_) take_steering_commands(commands);
+    give_up_abandoned(commands);
     parts_.report->quiet.store(false, std::memory_order_relaxed);
     parts_.report->obeyed.store(sequence, std::memory_order_release);
   }
@@ -463,14 +463,13 @@ class LcoreLoop final : public LcoreRunner {
     if (track_) fragments_->adopt(table->hasher());
   }
 
-  void take_steering_commands(const Commands& commands) noexcept {
-    dispatcher_->set_flow_limit(commands.flow_limit.load(std::memory_order_relaxed));
-    dispatcher_->set_tx_guard(tx_guard_ || H::kHandsOver);
-    const auto workers = static_cast<std::uint16_t>(parts_.to_workers.size());
-    for (std::uint16_t worker = 0; worker < workers; ++worker) {
+  void give_up_abandoned(const Commands& commands) noexcept {
+    for (std::uint16_t worker = 0; worker < kMaxWorkers; ++worker) {
       const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_acquire);
-      if (times != abandoned_[worker]) dispatcher_->abandon(WorkerId{worker});
+      if (times == abandoned_[worker]) continue;
       abandoned_[worker] = times;
+      parts_.tx_guard.give_up(worker);
+      if (dispatcher_) dispatcher_->abandon(WorkerId{worker});
     }
   }
 

@@ -29,6 +29,7 @@ struct Commands {
   std::atomic<const SteeringTable*> table{nullptr};  ///< taken over when a quiesce ends
   std::atomic<bool> flow_limit{false};
   std::atomic<bool> tx_guard{false};
+  std::atomic<bool> count_loads{false};           ///< of the buckets, for the balancer
   std::atomic<OrderCheck*> order_check{nullptr};  ///< nullptr: off; once made it stays
   std::atomic<IdlePolicy> idle{IdlePolicy::kAdaptive};
   std::atomic<std::uint32_t> idle_max_sleep_us{100};

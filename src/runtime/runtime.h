@@ -139,7 +139,8 @@ class Runtime {
   /// Puts the listed workers' shares into a table. returns: buckets that changed
   std::uint32_t share_out(SteeringTable& table, const SteeringConfig& steering) const;
   void pin_again(SteeringTable& table) const;
-  Expected<void> set_order_check(bool on);
+  Expected<void> make_order_check(const SteeringConfig& wanted);
+  void set_switches(const SteeringConfig& wanted);
   void measure(Balance& balance) const;
   [[nodiscard]] double fullest_backlog(std::size_t worker) const;
   [[nodiscard]] std::uint16_t consumer_of(const PlannedQueue& queue) const;

@@ -13,10 +13,10 @@ std::size_t Runtime::balance() {
     return 0;
   }
   SteeringTable& table = *tables_.back();
-  const bool fresh = balance_ == nullptr || balance_->table != &table;
+  const bool fresh = balance_ == nullptr;
   if (fresh) {
     balance_ = std::make_unique<Balance>(
-        Balancer::Config{.workers = lcores_.size(), .buckets = table.buckets()}, table);
+        Balancer::Config{.workers = lcores_.size(), .buckets = table.buckets()});
   }
   measure(*balance_);
   if (fresh) return 0;  // the counts before are those of the start

@@ -224,10 +224,9 @@ Expected<void> Runtime::build() {
                 " MB of DPDK memory, which is not there; add hugepages or lower "
                 "steering.backlog_slots");
   }
-  if (auto set = set_order_check(config_.steering.order_check); !set) return set;
-  commands_->tx_guard.store(config_.steering.tx_guard, std::memory_order_relaxed);
+  if (auto made = make_order_check(config_.steering); !made) return made;
+  set_switches(config_.steering);
   commands_->table.store(tables_.back().get(), std::memory_order_relaxed);
-  commands_->flow_limit.store(config_.steering.flow_limit, std::memory_order_relaxed);
   commands_->idle.store(config_.idle, std::memory_order_relaxed);
   commands_->idle_max_sleep_us.store(config_.idle_max_sleep_us, std::memory_order_relaxed);
   issue();

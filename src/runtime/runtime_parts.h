@@ -38,9 +38,8 @@ struct Runtime::Lcore {
 
 /// The load balancer and the counts of its latest round.
 struct Runtime::Balance {
-  explicit Balance(const Balancer::Config& config, const SteeringTable& of)
-      : table{&of},
-        balancer{config},
+  explicit Balance(const Balancer::Config& config)
+      : balancer{config},
         workers(config.workers),
         buckets(config.buckets),
         before(config.workers),
@@ -51,7 +50,6 @@ struct Runtime::Balance {
     std::uint64_t idle = 0;
     std::uint64_t packets = 0;
   };
-  const SteeringTable* table;  ///< that it was made for
   Balancer balancer;
   std::vector<Balancer::WorkerSample> workers;
   std::vector<Balancer::BucketSample> buckets;

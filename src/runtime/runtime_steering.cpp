@@ -38,9 +38,7 @@ std::unique_ptr<SteeringTable> Runtime::make_table(const SteeringConfig& steerin
     }
     const bool above = steering.rss_bits == RssBits::kAboveNic ||
                        (steering.rss_bits == RssBits::kAuto && several_queues);
-    const unsigned nic_bits =
-        static_cast<unsigned>(std::bit_width(std::max<unsigned>(reta, 1)) - 1);
-    shape.shift = above ? std::min(nic_bits, 32U - shape.bits) : 0;
+    shape.shift = above ? soft_rss_shift(reta, shape.bits) : 0;
   }
   // Near the first lcore that receives: its lookups are the ones that must be fast.
   std::size_t node = 0;
@@ -58,14 +56,21 @@ std::uint32_t Runtime::share_out(SteeringTable& table, const SteeringConfig& ste
 }
 
 /// Once made it stays: packets that carry a stamp may still be on their way.
-Expected<void> Runtime::set_order_check(bool on) {
-  if (on && order_check_ == nullptr) {
-    auto made = OrderCheck::create(*std::pmr::new_delete_resource());
-    if (!made) return tl::unexpected(made.error());
-    order_check_ = std::make_unique<OrderCheck>(std::move(*made));
-  }
-  commands_->order_check.store(on ? order_check_.get() : nullptr, std::memory_order_relaxed);
+Expected<void> Runtime::make_order_check(const SteeringConfig& wanted) {
+  if (!wanted.order_check || order_check_ != nullptr) return {};
+  auto made = OrderCheck::create(*std::pmr::new_delete_resource());
+  if (!made) return tl::unexpected(made.error());
+  order_check_ = std::make_unique<OrderCheck>(std::move(*made));
   return {};
+}
+
+/// What lcores follow beside the table; they look at it with the next issue().
+void Runtime::set_switches(const SteeringConfig& wanted) {
+  commands_->flow_limit.store(wanted.flow_limit, std::memory_order_relaxed);
+  commands_->tx_guard.store(wanted.tx_guard, std::memory_order_relaxed);
+  commands_->count_loads.store(wanted.balance, std::memory_order_relaxed);
+  commands_->order_check.store(wanted.order_check ? order_check_.get() : nullptr,
+                               std::memory_order_relaxed);
 }
 
 Expected<SteeringConfig> Runtime::without_abandoned(SteeringConfig steering) const {
@@ -93,7 +98,7 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
   }
   const auto reachable = without_abandoned(wanted);
   if (!reachable) return tl::unexpected(reachable.error());
-  if (auto set = set_order_check(wanted.order_check); !set) return tl::unexpected(set.error());
+  if (auto made = make_order_check(wanted); !made) return tl::unexpected(made.error());
   std::uint32_t changed = 0;
   if (same_index(config_.steering, wanted)) {
     // Otherwise the shares stay as they are, and with them what the balancer has done.
@@ -105,8 +110,7 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
     if (!swapped) return swapped;
     changed = *swapped;
   }
-  commands_->flow_limit.store(wanted.flow_limit, std::memory_order_relaxed);
-  commands_->tx_guard.store(wanted.tx_guard, std::memory_order_relaxed);
+  set_switches(wanted);
   issue();
   config_.steering = wanted;
   return changed;
@@ -130,6 +134,7 @@ Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
   }
   commands_->table.store(table.get(), std::memory_order_relaxed);
   tables_.push_back(std::move(table));
+  balance_.reset();  // it knew the old table's buckets
   run_on();
   // Every lcore was in its loop a moment ago. One that has stalled since keeps the old table alive.
   if (wait_for(kQuiesceLimit, [this] { return all_obeyed(); })) {

@@ -57,10 +57,13 @@ class TxGuard {
   /// tx_guard says; hand-over rings always are.
   void run(TscCycles now, bool tx) noexcept {
     const bool tx_at_once = !tx || (config_.longest.value() == 0 && config_.by_status.empty());
-    const bool at_once = tx_at_once && config_.rings.empty();
-    if (noted_ && !at_once && !((tx_at_once || sent(now)) && taken_over())) return;
-    if (at_once) note(now);
+    if (tx_at_once && config_.rings.empty()) {
+      for (Backlog* backlog : backlogs_) backlog->leave(backlog->head());
+      noted_ = false;
+      return;
+    }
     if (noted_) {
+      if (!((tx_at_once || sent(now)) && taken_over())) return;
       for (std::size_t i = 0; i < backlogs_.size(); ++i) backlogs_[i]->leave(heads_[i]);
     }
     note(now);

@@ -89,7 +89,9 @@ class Dispatcher {
   }
   void set_flow_limit(bool on) noexcept { flow_limit_ = on; }
   /// On: a bucket moves when its packets have left the old worker's TX queue, not just the worker.
-  void set_tx_guard(bool on) noexcept { tx_guard_ = on; }
+  void set_tx_guard(bool on) noexcept { tx_guard_.store(on, std::memory_order_relaxed); }
+  /// On: load_of() counts.
+  void set_count_loads(bool on) noexcept { count_loads_ = on; }
 
   /// Steers a burst; owns its mbufs from here: staged, held, or in dropped().
   void dispatch(std::span<const PacketMeta> burst) noexcept {
@@ -102,7 +104,7 @@ class Dispatcher {
         steer(burst, [bits = shape.bits](std::uint32_t hash) { return rps_bucket(hash, bits); });
         return;
       case SteeringMode::kSoftRss:
-        count_loads(burst);
+        if (count_loads_) count_loads(burst);
         steer(burst, [bits = shape.bits, shift = shape.shift](std::uint32_t hash) {
           return soft_rss_bucket(hash, bits, shift);
         });
@@ -204,7 +206,8 @@ class Dispatcher {
     }
   }
 
-  /// Packets that came for a bucket so far under soft-rss, dropped ones too; wraps. Any thread.
+  /// Packets that came for a bucket under soft-rss while loads were counted, dropped ones too;
+  /// wraps. Any thread.
   [[nodiscard]] std::uint32_t load_of(std::uint32_t bucket) const noexcept {
     return loads_[bucket].load(std::memory_order_relaxed);
   }
@@ -262,7 +265,8 @@ class Dispatcher {
   }
   /// Everything assigned to a worker before this position is behind us.
   [[nodiscard]] std::uint64_t settled_to(std::size_t worker) const noexcept {
-    return tx_guard_ ? backlogs_[worker]->left_to() : backlogs_[worker]->drained_to();
+    const bool guarded = tx_guard_.load(std::memory_order_relaxed);
+    return guarded ? backlogs_[worker]->left_to() : backlogs_[worker]->drained_to();
   }
 
   /// For the balancer, which looks at the differences.
@@ -392,7 +396,8 @@ class Dispatcher {
   std::vector<Backlog*> backlogs_;
   std::uint16_t self_;
   bool flow_limit_ = false;
-  bool tx_guard_ = false;
+  bool count_loads_ = false;
+  std::atomic<bool> tx_guard_{false};  ///< read by position() as well
   std::uint64_t budget_;
   std::uint64_t in_flight_ = 0;  ///< assigned, and not finished as of the last look at each head
   const SteeringTable* table_ = nullptr;

@@ -40,10 +40,6 @@ class OrderCheck {
   /// Registers the stamp's place in DPDK's mbufs. errors: no room left there
   static Expected<OrderCheck> create(std::pmr::memory_resource& memory);
 
-  [[nodiscard]] static constexpr std::size_t bytes() noexcept {
-    return sizeof(std::uint64_t) << kPlaceBits;
-  }
-
   /// Numbers the packets of one RX queue. stream: which queue, below 2^16, unique in the box
   /// next: the queue's counter
   void stamp(std::span<const PacketMeta> burst, std::uint16_t stream,

@@ -94,5 +94,22 @@ TEST(Balance, AChangeOfSomethingElseLeavesWhatTheBalancerDid) {
   box.stop_and_check();
 }
 
+TEST(Balance, BeginsAnewWithEveryTable) {
+  HandlerControls controls;
+  controls.spin_cycles[1] = 40'000;
+  RingBox box{soft_rss(), working_loops(controls)};
+  Load load{box, Load::Into::kLeft, 4'000};
+  for (const std::uint32_t buckets : {1024U, 4U, 65536U, 128U}) {
+    SteeringConfig next = box.runtime->config().steering;
+    next.rss_buckets = buckets;
+    ASSERT_TRUE(eventually(milliseconds{5'000},
+                           [&] { return box.runtime->set_steering(next).has_value(); }));
+    run(box, load, milliseconds{100});
+    EXPECT_EQ(buckets_of(box, 0) + buckets_of(box, 1), buckets);
+  }
+  controls.spin_cycles[1] = 0;
+  box.stop_and_check();
+}
+
 }  // namespace
 }  // namespace mqsteer::test

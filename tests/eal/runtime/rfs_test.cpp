@@ -172,6 +172,27 @@ TEST(Rfs, TheTxGuardAndTheOrderCheckCanBeSwitchedUnderLoad) {
   box.stop_and_check();
 }
 
+TEST(Rfs, AChangeThatIsRefusedSwitchesNothing) {
+  HandlerControls controls;
+  RingBox box{rfs_config(), handing_loops(controls), true};
+  Load load{box};
+  controls.stall[1] = true;
+  ASSERT_TRUE(eventually(milliseconds{5'000}, [&] {
+    load.turn();
+    return box.runtime->snapshot().totals.in_flight > 100;
+  }));
+  SteeringConfig wanted = box.runtime->config().steering;
+  wanted.mode = SteeringMode::kRps;
+  wanted.order_check = true;
+  wanted.tx_guard = true;
+  ASSERT_FALSE(box.runtime->set_steering(wanted)) << "worker 1 does not drain";
+  controls.stall[1] = false;
+  load_through(box, load, 10'000);
+  EXPECT_EQ(sums_of(*box.runtime).checked, 0U);
+  EXPECT_FALSE(box.runtime->config().steering.order_check);
+  box.stop_and_check();
+}
+
 TEST(Rfs, APinnedFlowGoesToItsWorkerWhateverItsConsumerSays) {
   HandlerControls controls;
   RingBox box{rfs_config(), handing_loops(controls), true};
