@@ -54,7 +54,7 @@ Expected<Endpoint> parse_endpoint(const std::string& address, std::uint16_t port
 
 Expected<Descriptor> tcp_socket(int family) {
   Descriptor made{::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
-  if (!made.is_open()) return fail(errno, "opening a TCP socket");
+  if (!made.valid()) return fail(errno, "opening a TCP socket");
   const int on = 1;
   ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return made;

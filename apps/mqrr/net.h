@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mqsteer/descriptor.h>
 #include <mqsteer/error.h>
 
 #include <sys/socket.h>
@@ -10,30 +11,6 @@
 #include <utility>
 
 namespace mqsteer::rr_kernel {
-
-/// A file descriptor, closed at the end.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) noexcept : fd_{fd} {}
-  Descriptor(Descriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-  void close() noexcept {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_ = -1;
-};
 
 /// An address and port of either family.
 struct Endpoint {

@@ -42,7 +42,7 @@ Expected<Descriptor> listen_on(const Endpoint& at) {
 /// server of the same user without a word.
 Expected<void> check_free(const Endpoint& at) {
   Descriptor probe{::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP)};
-  if (!probe.is_open()) return fail(errno, "opening a TCP socket");
+  if (!probe.valid()) return fail(errno, "opening a TCP socket");
   const int on = 1;
   ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const bool free = ::bind(probe.get(), at.raw(), at.bytes) == 0 && ::listen(probe.get(), 1) == 0;
@@ -113,7 +113,7 @@ class Server::Worker {
   void accept_some() {
     for (int i = 0; i < 64; ++i) {
       Descriptor socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
-      if (!socket.is_open()) {
+      if (!socket.valid()) {
         if (errno == EMFILE || errno == ENFILE) refuse_one();
         return;
       }
@@ -133,7 +133,7 @@ class Server::Worker {
     spare_.close();
     Descriptor socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
     const linger at_once{1, 0};
-    if (socket.is_open()) {
+    if (socket.valid()) {
       ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
       refused.fetch_add(1, std::memory_order_relaxed);
     }

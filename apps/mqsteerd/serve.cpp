@@ -8,6 +8,7 @@
 #include "control/telemetry.h"
 #include "daemon.h"
 
+#include <mqsteer/descriptor.h>
 #include <mqsteer/log.h>
 
 #include <signal.h>
@@ -18,27 +19,9 @@
 
 #include <array>
 #include <cerrno>
-#include <utility>
 
 namespace mqsteer {
 namespace {
-
-/// A file descriptor, closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_{fd} {}
-  Descriptor(Descriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 constexpr long kTickNs = 100'000'000;    ///< links are read ten times a second
 constexpr unsigned kTicksPerWatch = 10;  ///< lcores are looked at once a second

@@ -1,5 +1,6 @@
 // One RX lcore hands packets to one worker lcore: the project beside what else does it. See --help.
 
+#include "bench/median.h"
 #include "bridge.h"
 #include "contenders.h"
 
@@ -20,11 +21,6 @@ struct Options {
   unsigned length_ms = 500;
   std::string only;  ///< one contender, for a profiler
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 /// Figures by contender, one a round.
 using Figures = std::map<std::string, std::vector<double>>;

@@ -1,5 +1,6 @@
 #include "in_process.h"
 
+#include "bench/median.h"
 #include "config/words.h"
 #include "rr_box.h"
 
@@ -14,11 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 bool wait_for(milliseconds limit, const std::function<bool()>& done) {
   for (const auto end = Clock::now() + limit; !done();) {

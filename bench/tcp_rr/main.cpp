@@ -1,6 +1,7 @@
 // TCP_RR in process, under every steering mode: see --help. scripts/bench tcp-rr runs this and the
 // set-ups with real kernels beside it.
 
+#include "bench/median.h"
 #include "config/words.h"
 #include "eal/clock.h"
 #include "in_process.h"
@@ -23,11 +24,6 @@ struct Options {
   std::string json;
   std::size_t memory_mb = 6144;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 void print(const InProcessResult& result) {
   std::printf("%-9s %9s %8s %12s %10s %10s %7s %9s %12s\n", "mode", "flows", "work ns", "tps",

@@ -1,5 +1,7 @@
 #include "rr_box.h"
 
+#include "support/ring_port.h"
+
 #include <rte_eth_ring.h>
 
 namespace mqsteer::bench {
@@ -45,18 +47,6 @@ std::unique_ptr<LcoreRunner> make_loop(LcoreParts<RxQueue> parts, Client* client
                                                      memory);
 }
 
-PortCapabilities ring_port(std::uint16_t id) {
-  PortCapabilities port;
-  port.id = PortId{id};
-  port.name = "nic";
-  port.device = "net_ring_nic";
-  port.driver = "net_ring";
-  port.profile = &profile_of("net_ring");
-  port.max_tx_queues = 2;
-  port.max_rx_descriptors = port.max_tx_descriptors = 4096;
-  return port;
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<RrBox>> RrBox::start(const Config& config) {
@@ -91,7 +81,8 @@ Expected<std::unique_ptr<RrBox>> RrBox::start(const Config& config) {
   product.steering.rfs_flows = config.rfs_flows;
   product.steering.order_check = config.order_check;
   product.steering.balance = false;
-  const std::vector<PortCapabilities> ports{ring_port(static_cast<std::uint16_t>(port))};
+  const std::vector<PortCapabilities> ports{
+      test::ring_port(static_cast<std::uint16_t>(port), "nic", kLcores)};
   auto settings = rr_settings(product.rr, ports[0].id, {0x02, 0, 0, 0, 0, 0x09}, 1500);
   if (!settings) return tl::unexpected(settings.error());
   // The client acknowledges with its next request only, and of a million flows each has its turn

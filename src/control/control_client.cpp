@@ -97,8 +97,8 @@ Expected<ControlClient> ControlClient::connect(const ClientConfig& config) {
                 " bytes: " + path);
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  FileDescriptor client{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (!client) return fail(errno, "socket");
+  Descriptor client{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  if (!client.valid()) return fail(errno, "socket");
   // connect(2) to a unix socket waits as long as a send may, while the listener's queue is full.
   const timeval limit = to_timeval(config.limit);
   setsockopt(client.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "control/file_descriptor.h"
 #include "control/instance_lock.h"
 
+#include <mqsteer/descriptor.h>
 #include <mqsteer/error.h>
 
 #include <chrono>
@@ -34,12 +34,12 @@ class ControlClient {
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point until) const;
 
  private:
-  ControlClient(FileDescriptor socket, ClientConfig config)
+  ControlClient(Descriptor socket, ClientConfig config)
       : socket_{std::move(socket)}, config_{std::move(config)} {}
   Expected<void> send_line(std::string_view request);
   Expected<std::string> read_line();
 
-  FileDescriptor socket_;
+  Descriptor socket_;
   ClientConfig config_;
   std::string input_;  ///< read, but not yet given out
 };

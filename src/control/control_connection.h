@@ -1,7 +1,6 @@
 #pragma once
 
-#include "control/file_descriptor.h"
-
+#include <mqsteer/descriptor.h>
 #include <mqsteer/error.h>
 
 #include <chrono>
@@ -21,7 +20,7 @@ class ControlConnection {
   };
 
   /// client: a non-blocking stream socket
-  explicit ControlConnection(FileDescriptor client) : client_{std::move(client)} {}
+  explicit ControlConnection(Descriptor client) : client_{std::move(client)} {}
 
   [[nodiscard]] int fd() const noexcept { return client_.get(); }
   /// A reply waits to be read; until then no further request is looked at.
@@ -49,7 +48,7 @@ class ControlConnection {
  private:
   using Clock = std::chrono::steady_clock;
 
-  FileDescriptor client_;
+  Descriptor client_;
   std::string input_;
   std::size_t searched_ = 0;  ///< no line end before this
   std::string output_;

@@ -2,8 +2,9 @@
 
 #include "config/words.h"
 #include "control/control_connection.h"
-#include "control/file_descriptor.h"
 #include "control/request.h"
+
+#include <mqsteer/descriptor.h>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -45,12 +46,12 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-FileDescriptor new_socket() {
-  return FileDescriptor{socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+Descriptor new_socket() {
+  return Descriptor{socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
 }
 
 bool somebody_listens(const sockaddr_un& address) {
-  const FileDescriptor probe = new_socket();
+  const Descriptor probe = new_socket();
   return connect(probe.get(), generic(address), sizeof(address)) == 0 || errno == EAGAIN;
 }
 
@@ -67,12 +68,12 @@ Expected<void> make_room(const std::string& path, const sockaddr_un& address) {
   return {};
 }
 
-Expected<FileDescriptor> bind_socket(const std::string& path) {
+Expected<Descriptor> bind_socket(const std::string& path) {
   const auto address = address_of(path);
   if (!address) return tl::unexpected(address.error());
   if (auto room = make_room(path, *address); !room) return tl::unexpected(room.error());
-  FileDescriptor listener = new_socket();
-  if (!listener) return fail(errno, "control socket");
+  Descriptor listener = new_socket();
+  if (!listener.valid()) return fail(errno, "control socket");
   // Before bind, which makes the file with this mode less the umask: never wider than 0660.
   fchmod(listener.get(), kSocketMode);
   if (bind(listener.get(), generic(*address), sizeof(*address)) != 0) {
@@ -114,7 +115,7 @@ class ControlServer::Impl {
 
   Expected<void> watch(int fd, std::uint64_t source);
   void accept_all();
-  void refuse(const FileDescriptor& client) const;
+  void refuse(const Descriptor& client) const;
   void serve_connection(std::uint64_t number, bool readable);
   void tick();
   void pause_accepting();
@@ -126,10 +127,10 @@ class ControlServer::Impl {
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;  ///< of our socket file
-  FileDescriptor epoll_;
-  FileDescriptor listener_;
-  FileDescriptor timer_;
-  FileDescriptor again_;
+  Descriptor epoll_;
+  Descriptor listener_;
+  Descriptor timer_;
+  Descriptor again_;
   bool paused_ = false;  ///< out of file descriptors; the timer ends it
   std::uint64_t next_number_ = kFirstConnection;
   std::map<std::uint64_t, ControlConnection> connections_;
@@ -150,10 +151,11 @@ Expected<void> ControlServer::Impl::open() {
     device_ = file.st_dev;
     inode_ = file.st_ino;
   }
-  epoll_ = FileDescriptor{epoll_create1(EPOLL_CLOEXEC)};
-  timer_ = FileDescriptor{timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};
-  again_ = FileDescriptor{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-  if (!epoll_ || !timer_ || !again_) return fail(errno, "control socket: epoll");
+  epoll_ = Descriptor{epoll_create1(EPOLL_CLOEXEC)};
+  timer_ = Descriptor{timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};
+  again_ = Descriptor{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  if (!epoll_.valid() || !timer_.valid() || !again_.valid())
+    return fail(errno, "control socket: epoll");
   if (auto done = watch(listener_.get(), kListener); !done) return done;
   if (auto done = watch(timer_.get(), kTimer); !done) return done;
   return watch(again_.get(), kAgain);
@@ -201,8 +203,8 @@ void ControlServer::Impl::serve() {
 
 void ControlServer::Impl::accept_all() {
   for (int i = 0; i < kAcceptsPerCall; ++i) {
-    FileDescriptor client{accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-    if (!client) {
+    Descriptor client{accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (!client.valid()) {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting();
       return;
     }
@@ -216,7 +218,7 @@ void ControlServer::Impl::accept_all() {
   }
 }
 
-void ControlServer::Impl::refuse(const FileDescriptor& client) const {
+void ControlServer::Impl::refuse(const Descriptor& client) const {
   const std::string line =
       error_line({0, "the daemon has " + std::to_string(config_.max_clients) +
                          " control connections, its most; close one and try again"}) +

@@ -1,6 +1,6 @@
 #include "port/netlink.h"
 
-#include "port/descriptor.h"
+#include <mqsteer/descriptor.h>
 
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,6 +1,6 @@
 #include "port/offloads.h"
 
-#include "port/descriptor.h"
+#include <mqsteer/descriptor.h>
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "port/descriptor.h"
 #include "port/netlink.h"
 
+#include <mqsteer/descriptor.h>
 #include <mqsteer/error.h>
 
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "port/descriptor.h"
+#include <mqsteer/descriptor.h>
 
 #include <sys/types.h>
 

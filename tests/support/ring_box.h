@@ -3,6 +3,7 @@
 #include "eal/mempool.h"
 #include "runtime/runtime.h"
 #include "support/eal_once.h"
+#include "support/ring_port.h"
 
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
@@ -45,7 +46,7 @@ class RingBox {
     std::vector<PortCapabilities> ports;
     for (End* end : {&left, &right}) {
       open(*end, workers);
-      ports.push_back(capabilities(*end, end == &left ? "left" : "right", workers));
+      ports.push_back(ring_port(end->port, end == &left ? "left" : "right", workers));
     }
     PlanInput input{.config = config, .hands_over = hands_over};
     for (const auto cpu : config.lcores) input.lcores.emplace_back(cpu);
@@ -139,19 +140,6 @@ class RingBox {
         rte_eth_from_rings(unique("box").c_str(), &end.in, 1, outs.data(), tx_queues, 0);
     if (port < 0) throw std::runtime_error("rte_eth_from_rings failed");
     end.port = static_cast<std::uint16_t>(port);
-  }
-
-  static PortCapabilities capabilities(const End& end, const std::string& name,
-                                       std::uint16_t tx_queues) {
-    PortCapabilities port;
-    port.id = PortId{end.port};
-    port.name = name;
-    port.device = "net_ring_" + name;
-    port.driver = "net_ring";
-    port.profile = &profile_of("net_ring");
-    port.max_tx_queues = tx_queues;
-    port.max_rx_descriptors = port.max_tx_descriptors = 4096;
-    return port;
   }
 
   std::unique_ptr<Mempool> pool_;

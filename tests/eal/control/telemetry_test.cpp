@@ -1,9 +1,10 @@
 #include "control/telemetry.h"
 
-#include "control/file_descriptor.h"
 #include "handlers/rr/counters.h"
 #include "null_box.h"
 #include "support/deadline.h"
+
+#include <mqsteer/descriptor.h>
 
 #include <rte_eal.h>
 
@@ -29,7 +30,7 @@ constexpr std::size_t kDpdksLimit = 16384;
 /// DPDK's answer, as dpdk-telemetry.py gets it.
 /// Source: DPDK 22.11 doc/guides/howto/telemetry.rst
 std::string ask(const std::string& command) {
-  const FileDescriptor client{socket(AF_UNIX, SOCK_SEQPACKET, 0)};
+  const Descriptor client{socket(AF_UNIX, SOCK_SEQPACKET, 0)};
   const std::string path = std::string{rte_eal_get_runtime_dir()} + "/dpdk_telemetry.v2";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

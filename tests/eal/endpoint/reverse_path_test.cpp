@@ -8,6 +8,7 @@
 #include "support/deadline.h"
 #include "support/eal_once.h"
 #include "support/numbered.h"
+#include "support/ring_port.h"
 
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
@@ -45,16 +46,10 @@ class GuestBox {
     config.bridges = {{.name = "br0", .ports = {"wire", "guest"}}};
     config.steering.mode = mode;
     config.steering.rfs_flows = 1024;
-    PortCapabilities ring;
-    ring.id = PortId{static_cast<std::uint16_t>(wire)};
-    ring.name = ring.device = "wire";
-    ring.driver = "net_ring";
-    ring.profile = &profile_of("net_ring");
-    ring.max_tx_queues = kQueues;
-    ring.max_rx_descriptors = ring.max_tx_descriptors = 4096;
     auto guest = open_port(config.ports[1]);
     if (!guest) throw std::runtime_error(guest.error().text());
-    const std::vector<PortCapabilities> ports{ring, *guest};
+    const std::vector<PortCapabilities> ports{
+        ring_port(static_cast<std::uint16_t>(wire), "wire", kQueues), *guest};
     PlanInput input{.config = config, .lcores = {LcoreId{0}, LcoreId{1}}};
     for (std::size_t i = 0; i < 2; ++i) input.ports.push_back(facts_of(ports[i], config.ports[i]));
     auto plan = make_plan(input);

@@ -1,10 +1,11 @@
 #pragma once
 
 #include "eal/mempool.h"
-#include "port/descriptor.h"
 #include "port/netlink.h"
 #include "port/peer.h"
 #include "port/port.h"
+
+#include <mqsteer/descriptor.h>
 
 #include <gtest/gtest.h>
 #include <sys/types.h>

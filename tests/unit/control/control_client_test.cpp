@@ -35,10 +35,10 @@ class ControlClientTest : public ::testing::Test {
     return client ? "" : client.error().text();
   }
   /// A socket that is bound, and listens where `backlog` is not negative, but accepts nobody.
-  [[nodiscard]] FileDescriptor bound(int backlog) const {
+  [[nodiscard]] Descriptor bound(int backlog) const {
     std::filesystem::create_directory(directory_.path() + "/box");
     const std::string path = config().path();
-    FileDescriptor socket_fd{socket(AF_UNIX, SOCK_STREAM, 0)};
+    Descriptor socket_fd{socket(AF_UNIX, SOCK_STREAM, 0)};
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
@@ -81,7 +81,7 @@ TEST_F(ControlClientTest, NamesTheInstancesThatRunInstead) {
 }
 
 TEST_F(ControlClientTest, SaysThatACrashedDaemonsSocketHasNobody) {
-  const FileDescriptor crashed = bound(-1);
+  const Descriptor crashed = bound(-1);
   EXPECT_EQ(fault_of(config()),
             "mqsteerd is not running: nobody answers at " + config().path() + "; start it first");
 }
@@ -109,7 +109,7 @@ TEST_F(ControlClientTest, SaysThatPermissionIsMissing) {
 }
 
 TEST_F(ControlClientTest, GivesUpOnADaemonThatDoesNotAnswer) {
-  const FileDescriptor silent = bound(4);
+  const Descriptor silent = bound(4);
   auto client = ControlClient::connect(config());
   ASSERT_TRUE(client) << client.error().text();
   const auto began = std::chrono::steady_clock::now();
@@ -121,7 +121,7 @@ TEST_F(ControlClientTest, GivesUpOnADaemonThatDoesNotAnswer) {
 }
 
 TEST_F(ControlClientTest, GivesUpConnectingToAFullQueue) {
-  const FileDescriptor full = bound(0);
+  const Descriptor full = bound(0);
   std::vector<ControlClient> waiting;
   std::string fault;
   for (int i = 0; i < 10 && fault.empty(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "control/file_descriptor.h"
+#include <mqsteer/descriptor.h>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -69,7 +69,7 @@ class RawClient {
     return poll(&wanted, 1, limit_ms) == 1;
   }
 
-  FileDescriptor socket_;
+  Descriptor socket_;
   bool connected_ = false;
   std::string input_;
 };

@@ -67,7 +67,7 @@ class OddServer {
     std::vector<Descriptor> clients;
     while (!stop_) {
       Descriptor client{::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK)};
-      if (client.is_open()) clients.push_back(std::move(client));
+      if (client.valid()) clients.push_back(std::move(client));
       for (const Descriptor& each : clients) {
         char byte = 0;
         if (::recv(each.get(), &byte, 1, 0) == 1) answer_(each.get(), byte);

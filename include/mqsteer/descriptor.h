@@ -6,7 +6,7 @@
 
 namespace mqsteer {
 
-/// An open file descriptor, closed at the end.
+/// An open file descriptor, closed at the end; -1: none.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -18,11 +18,14 @@ class Descriptor {
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~Descriptor() { close(); }
+
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
+  /// Closes it before the end. Harmless when called twice.
+  void close() noexcept {
+    if (valid()) ::close(std::exchange(fd_, -1));
+  }
 
  private:
   int fd_ = -1;
