@@ -12,7 +12,7 @@ WRONG = (
     (DAEMON, "--nonsense", 1, r"not expected: --nonsense"),
     (DAEMON, "--bridge eth1", 1, r"^mqsteerd: error: --bridge: 'eth1' .*--bridge eth1,eth2$"),
     (DAEMON, "--bridge eth1,eth1", 1, r"^mqsteerd: error: --bridge: .*'eth1'"),
-    (DAEMON, "--bridge eth1,eth2 --mode fast", 1, r"--mode: 'fast' .*allowed: none, rps, soft-rss$"),
+    (DAEMON, "--bridge eth1,eth2 --mode fast", 1, r"--mode: 'fast' .*allowed: none, rps, soft-rss, rfs$"),
     (DAEMON, "--bridge eth1,eth2 --lcores 99999", 1, r"--lcores: .*99999.*allowed: "),
     (DAEMON, "--bridge eth1,eth2 --lcores x", 1, r"--lcores: 'x' .*allowed: auto, .*0,2-3$"),
     (DAEMON, "--bridge eth1,eth2 --instance a/b", 1, r"--instance: 'a/b' .*allowed: 1\.\.32"),
@@ -23,7 +23,9 @@ WRONG = (
     (CONTROL, "walk", 1, r"^mqsteerctl: 'walk' is not an object.*allowed: config, "),
     (CONTROL, "stats", 1, r"^mqsteerctl: stats: a command is missing; allowed: show$"),
     (CONTROL, "stats walk", 1, r"'walk' is not a command of stats; allowed: show$"),
-    (CONTROL, "steering set", 1, r"needs one key at least; allowed: mode=none\|rps\|soft-rss "),
+    (CONTROL, "steering set", 1, r"needs one key at least; allowed: mode=none\|rps\|soft-rss\|rfs "),
+    (CONTROL, "flow explain tcp 10.0.0.1:1", 1, r"flow explain: TO is missing; allowed: PROTOCOL FROM TO"),
+    (CONTROL, "flow pin tcp 10.0.0.1:1 10.0.0.2:2 wrker=1", 1, r"'wrker' is not a key of flow pin, perhaps worker"),
     (CONTROL, "steering set walk=1", 1, r"'walk' is not a key of steering set; allowed: mode, workers, weights"),
     (CONTROL, "-i nobody stats show", 2, r"^mqsteerctl: instance nobody is not running: .*start mqsteerd"),
 )
@@ -36,6 +38,11 @@ REFUSED = (
     ("steering set weights=0", r"weights.*1\.\.1000"),
     ("steering set rss_buckets=100", r"rss_buckets.*power of two"),
     ("worker abandon worker=77", r"77"),
+    ("flow explain icmp 10.0.0.1:1 10.0.0.2:2", r"'icmp' is not a protocol with ports"),
+    ("flow explain tcp 10.0.0.1 10.0.0.2:2", r"'10\.0\.0\.1' has no port"),
+    ("flow pin tcp 10.0.0.1:1 10.0.0.2:2 worker=77", r"77"),
+    ("flow pin tcp 10.0.0.1:1 10.0.0.2:2 worker=0", r"only mode rfs steers single flows"),
+    ("flow unpin tcp 10.0.0.1:1 10.0.0.2:2", r"is not pinned"),
 )
 
 
