@@ -61,8 +61,10 @@ Expected<ChosenHandler> choose_handler(const Config& config,
                                        const std::vector<PortCapabilities>& ports,
                                        std::uint16_t lcores) {
   if (!config.rr.port.empty()) return choose_rr(config, ports, lcores);
-  if (config.bridges.empty()) return ChosenHandler{.loops = loops_with(Sink{})};
-  return ChosenHandler{.loops = loops_with(Forward{peers_of(config, ports)})};
+  ChosenHandler chosen;
+  chosen.loops =
+      config.bridges.empty() ? loops_with(Sink{}) : loops_with(Forward{peers_of(config, ports)});
+  return chosen;
 }
 
 HandlerNeeds handler_needs(const Config& config) {
