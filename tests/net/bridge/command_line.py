@@ -27,7 +27,7 @@ WRONG = (
     (CONTROL, "flow explain tcp 10.0.0.1:1", 1, r"flow explain: TO is missing; allowed: PROTOCOL FROM TO"),
     (CONTROL, "flow pin tcp 10.0.0.1:1 10.0.0.2:2 wrker=1", 1, r"'wrker' is not a key of flow pin, perhaps worker"),
     (CONTROL, "steering set walk=1", 1, r"'walk' is not a key of steering set; allowed: mode, workers, weights"),
-    (CONTROL, "-i nobody stats show", 2, r"^mqsteerctl: instance nobody is not running: .*start mqsteerd"),
+    (CONTROL, "-i nobody stats show", 2, r"^mqsteerctl: instance nobody is not running: .*(start mqsteerd|allowed: -i with one that runs)"),
 )
 
 # To a daemon that runs, on two lcores or one.
