@@ -128,6 +128,21 @@ bool Port::link_up() const noexcept {
   return rte_eth_link_get_nowait(id().value(), &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
+std::uint32_t Port::link_mbps() const noexcept {
+  const bool told = live_ && !capabilities_.profile->is_virtual;
+  rte_eth_link link{};
+  if (!told || rte_eth_link_get_nowait(id().value(), &link) != 0 ||
+      link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN) {
+    return capabilities_.link_mbps;
+  }
+  return link.link_speed == RTE_ETH_SPEED_NUM_NONE ? capabilities_.link_mbps : link.link_speed;
+}
+
+TxDeparture Port::tx_departure() const noexcept {
+  const bool zero_copy = xdp_sockets_ != nullptr && xdp_sockets_->zero_copy();
+  return zero_copy ? TxDeparture::kTime : capabilities_.profile->tx_departure;
+}
+
 PortCounters Port::counters() noexcept {
   if (!live_) return last_;
   const PortCounters now = device_counters();

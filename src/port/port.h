@@ -168,6 +168,11 @@ class Port {
 
   /// The link as the device or, for a kernel interface, the kernel has it.
   [[nodiscard]] bool link_up() const noexcept;
+  /// As of now; 0: unknown.
+  [[nodiscard]] std::uint32_t link_mbps() const noexcept;
+  /// What shows that a frame has left. An AF_XDP socket that copies is done with it at once, one
+  /// that does not has the NIC's ring behind it.
+  [[nodiscard]] TxDeparture tx_departure() const noexcept;
   /// The figures of the end stay readable after stop().
   [[nodiscard]] PortCounters counters() noexcept;
   [[nodiscard]] std::uint16_t mtu() const noexcept { return mtu_; }

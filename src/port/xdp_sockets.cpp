@@ -85,6 +85,15 @@ void XdpSockets::close_forgotten() noexcept {
   theirs_.clear();
 }
 
+bool XdpSockets::zero_copy() const noexcept {
+  return std::ranges::any_of(sockets_, [](const Descriptor& socket) {
+    xdp_options told{};
+    socklen_t bytes = sizeof told;
+    return getsockopt(socket.get(), SOL_XDP, XDP_OPTIONS, &told, &bytes) == 0 &&
+           (told.flags & XDP_OPTIONS_ZEROCOPY) != 0;
+  });
+}
+
 XdpLosses XdpSockets::losses() const noexcept {
   XdpLosses losses;
   for (const Descriptor& socket : sockets_) {

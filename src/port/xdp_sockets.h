@@ -31,6 +31,8 @@ class XdpSockets {
   /// the socket, which would hold the interface's queue until the process ends.
   void close_forgotten() noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return sockets_.size(); }
+  /// Whether the driver sends from the umem itself. Source: Linux if_xdp.h, XDP_OPTIONS_ZEROCOPY
+  [[nodiscard]] bool zero_copy() const noexcept;
   /// Since the sockets were opened. Source: Linux include/uapi/linux/if_xdp.h, xdp_statistics
   [[nodiscard]] XdpLosses losses() const noexcept;
 

@@ -57,7 +57,7 @@ class LcoreLoop final : public LcoreRunner {
       }
       if (dispatcher_) work += settle();
       work += drain_backlogs();
-      if (tx_guard_ || H::kHandsOver) parts_.tx_guard.run(now_, tx_guard_);
+      if (tx_guard_ || H::kHandsOver) parts_.tx_guard.run(tsc_now(), tx_guard_);
       housekeeping(work != 0);
       if (work == 0) {
         if (dispatcher_) dispatcher_->flush(true);  // nothing waits while we rest
@@ -114,14 +114,31 @@ class LcoreLoop final : public LcoreRunner {
     const bool last = count < kMaxBurst;
     const auto going_on = track_ ? fragments_->track(burst, now_) : burst;
     stamp(going_on, queue);  // in the order in which they go on
-    if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(going_on, WorkerId{queue.consumer});
+    if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(going_on, queue);
     steer(going_on, last);
     return count;
   }
 
-  void stamp(std::span<const PacketMeta> packets, PolledQueue<Rx>& queue) const noexcept {
+  void stamp(std::span<const PacketMeta> packets, PolledQueue<Rx>& queue) noexcept {
     if (__builtin_expect(order_check_ == nullptr, 1)) return;
-    order_check_->stamp(packets, queue.stream, queue.order_number);
+    while (!packets.empty()) {
+      PolledQueue<Rx>& from = came_from(packets[0], queue) ? queue : queue_of(packets[0]);
+      std::size_t run = 1;
+      while (run < packets.size() && came_from(packets[run], from)) ++run;
+      order_check_->stamp(packets.first(run), from.stream, from.order_number);
+      packets = packets.subspan(run);
+    }
+  }
+
+  /// Of a burst that goes on, fragments held before may have come from another queue.
+  [[nodiscard]] static bool came_from(const PacketMeta& packet,
+                                      const PolledQueue<Rx>& queue) noexcept {
+    return packet.queue == queue.id.value() && packet.port == queue.port.value();
+  }
+  [[nodiscard]] PolledQueue<Rx>& queue_of(const PacketMeta& packet) noexcept {
+    std::size_t at = 0;
+    while (at + 1 < parts_.queues.size() && !came_from(packet, parts_.queues[at])) ++at;
+    return parts_.queues[at];
   }
 
   /// Packets on their way to the workers; those for us are handled at once. More than a burst come
@@ -152,10 +169,12 @@ class LcoreLoop final : public LcoreRunner {
 
   /// The reverse path: the queue on which an endpoint sent a flow names the worker that it wants to
   /// get the flow from.
-  void learn(std::span<const PacketMeta> burst, WorkerId consumer) const noexcept {
+  void learn(std::span<const PacketMeta> burst, const PolledQueue<Rx>& queue) const noexcept {
     RfsTable* rfs = table_->rfs();
     if (rfs == nullptr) return;
-    for (const PacketMeta& packet : burst) rfs->record(packet.hash, consumer);
+    for (const PacketMeta& packet : burst) {
+      if (came_from(packet, queue)) rfs->record(packet.hash, WorkerId{queue.consumer});
+    }
   }
 
   /// All of a packet that matters where nobody asks for its flow; hash, kind and offsets stay as
@@ -396,10 +415,17 @@ class LcoreLoop final : public LcoreRunner {
   void give_up_abandoned(const Commands& commands) noexcept {
     for (std::uint16_t worker = 0; worker < kMaxWorkers; ++worker) {
       const std::uint32_t times = commands.abandoned[worker].load(std::memory_order_acquire);
-      if (times == abandoned_[worker]) continue;
+      const std::uint32_t since = times - abandoned_[worker];
+      if (since == 0) continue;
       abandoned_[worker] = times;
-      parts_.tx_guard.give_up(worker);
-      if (dispatcher_) dispatcher_->abandon(WorkerId{worker});
+      const bool now_abandoned = times % 2 == 1;
+      if (now_abandoned) {
+        parts_.tx_guard.give_up(worker);
+      } else {
+        parts_.tx_guard.restore(worker);
+      }
+      const bool was_abandoned_since = now_abandoned || since > 1;
+      if (dispatcher_ && was_abandoned_since) dispatcher_->abandon(WorkerId{worker});
     }
   }
 

@@ -33,7 +33,8 @@ struct Commands {
   std::atomic<OrderCheck*> order_check{nullptr};  ///< nullptr: off; once made it stays
   std::atomic<IdlePolicy> idle{IdlePolicy::kAdaptive};
   std::atomic<std::uint32_t> idle_max_sleep_us{100};
-  /// By worker: raised (release) each time the worker is abandoned.
+  /// By worker: raised (release) each time the worker is abandoned, and each time it is restored;
+  /// so an odd one is abandoned now.
   std::array<std::atomic<std::uint32_t>, kMaxWorkers> abandoned{};
 };
 

@@ -47,17 +47,45 @@ Expected<void> Runtime::stop() {
   return {};
 }
 
-/// Taken by tx_burst is not yet on the wire, and a NIC that is stopped forgets its TX ring: how
-/// long the longest ring takes at its link's rate, at most.
-std::chrono::microseconds Runtime::time_to_empty_tx_rings() const {
-  std::uint64_t longest_us = 0;
+/// How long a frame at the end of a full TX ring takes, at most, on any port where it does not
+/// leave at once.
+std::chrono::microseconds Runtime::longest_tx_ring() const {
+  std::uint64_t longest = 0;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    const std::uint32_t mbps = ports_[i]->capabilities().link_mbps;
-    if (mbps == 0 || !ports_[i]->capabilities().kernel_bypass) continue;
-    const std::uint64_t bits = std::uint64_t{plan_.ports[i].tx_descriptors} *
-                               plan_.ports[i].tx_queues * ports_[i]->max_frame_bytes() * 8;
-    longest_us = std::max(longest_us, bits / mbps);
+    if (ports_[i]->tx_departure() == TxDeparture::kAtOnce) continue;
+    const std::uint64_t frame = links_[i]->frame_cycles.load(std::memory_order_relaxed);
+    longest = std::max(longest, tx_ring_frames(i) * frame);
   }
+  return std::chrono::microseconds{tsc_to_ns(TscCycles{longest}, tsc_hz()) / 1000};
+}
+
+/// The frames that may wait behind one TX queue. An AF_XDP socket's ring has the NIC's own behind
+/// it, which is taken to be as long.
+std::uint32_t Runtime::tx_ring_frames(std::size_t port) const {
+  const std::uint32_t rings = ports_[port]->capabilities().profile->is_virtual ? 2 : 1;
+  return plan_.ports[port].tx_descriptors * rings;
+}
+
+/// returns: whether it is up
+bool Runtime::look_at_link(std::size_t port) {
+  constexpr std::uint64_t kPreambleFcsGap = 24;  // IEEE 802.3
+  constexpr std::uint32_t kAssumedMbps = 1000;   // a link whose speed is not known: a slow one
+  const bool up = ports_[port]->link_up();
+  links_[port]->up.store(up, std::memory_order_relaxed);
+  const std::uint32_t told = ports_[port]->link_mbps();
+  const std::uint64_t bits = (ports_[port]->max_frame_bytes() + kPreambleFcsGap) * 8;
+  const std::uint64_t ns = bits * 1000 / (told == 0 ? kAssumedMbps : told);
+  links_[port]->frame_cycles.store(ns_to_tsc(ns * ports_[port]->tx_queues(), tsc_hz()).value(),
+                                   std::memory_order_relaxed);
+  return up;
+}
+
+/// Taken by tx_burst is not yet on the wire, and a NIC that is stopped forgets its TX ring.
+std::chrono::microseconds Runtime::time_to_empty_tx_rings() const {
+  const bool wires = std::ranges::any_of(
+      ports_, [](const auto& port) { return port->capabilities().kernel_bypass; });
+  const std::uint64_t longest_us =
+      wires ? static_cast<std::uint64_t>(longest_tx_ring().count()) : 0;
   constexpr std::uint64_t kLimitUs = 100'000;
   return std::chrono::microseconds{std::min(longest_us, kLimitUs)};
 }
@@ -99,8 +127,9 @@ void Runtime::drop_leftovers() {
 std::vector<std::string> Runtime::poll_links() {
   std::vector<std::string> changes;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    const bool up = ports_[i]->link_up();
-    if (links_[i]->exchange(up, std::memory_order_relaxed) == up) continue;
+    const bool was_up = links_[i]->up.load(std::memory_order_relaxed);
+    const bool up = look_at_link(i);
+    if (up == was_up) continue;
     changes.push_back(plan_.ports[i].name +
                       (up ? ": link up" : ": link down; frames to it are dropped as dev_ready"));
   }
@@ -125,7 +154,7 @@ Snapshot Runtime::snapshot() {
                               .device = port.device,
                               .driver = port.driver,
                               .description = port.description,
-                              .link_up = links_[i]->load(std::memory_order_relaxed),
+                              .link_up = links_[i]->up.load(std::memory_order_relaxed),
                               .link_mbps = port.link_mbps,
                               .mtu = ports_[i]->mtu(),
                               .tx_queues = ports_[i]->tx_queues(),

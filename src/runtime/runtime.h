@@ -122,6 +122,7 @@ class Runtime {
 
  private:
   struct Pair;
+  struct Link;
   struct Lcore;
   struct TxLocks;
   struct Balance;
@@ -158,6 +159,10 @@ class Runtime {
   [[nodiscard]] bool all_obeyed() const;
   void drop_leftovers();
   [[nodiscard]] std::chrono::microseconds time_to_empty_tx_rings() const;
+  [[nodiscard]] std::chrono::microseconds longest_tx_ring() const;
+  [[nodiscard]] std::uint32_t tx_ring_frames(std::size_t port) const;
+  bool look_at_link(std::size_t port);
+  void drop_old_tables();
   void add_figures(const Lcore& lcore, WorkerFigures& figures) const;
   [[nodiscard]] TotalFigures totals_of(const Snapshot& snapshot) const;
 
@@ -167,7 +172,7 @@ class Runtime {
   LoopFactory loops_;
   std::vector<std::unique_ptr<Mempool>> pools_;  ///< by lcore; nullptr where it receives nothing
   std::vector<std::unique_ptr<Port>> ports_;
-  std::vector<std::unique_ptr<std::atomic<bool>>> links_;  ///< by port; workers read them
+  std::vector<std::unique_ptr<Link>> links_;  ///< by port; workers read them
   std::unique_ptr<TxLocks> tx_locks_;
   std::vector<std::unique_ptr<RteMemory>> memories_;  ///< by lcore, on its node; holds what follows
   std::vector<std::unique_ptr<SteeringTable>> tables_;  ///< the last one is in use

@@ -54,18 +54,8 @@ std::uint16_t stream_of(const Plan& plan, const PlannedQueue& queue) {
   return static_cast<std::uint16_t>(before + queue.queue.value());
 }
 
-bool descriptor_is_done(const TxGuard::StatusQueue& queue, std::uint16_t offset) noexcept {
+bool descriptor_is_done(const TxGuard::Queue& queue, std::uint16_t offset) noexcept {
   return rte_eth_tx_descriptor_status(queue.port, queue.queue, offset) == RTE_ETH_TX_DESC_DONE;
-}
-
-/// How long a frame at the end of a full TX ring takes, at most: full frames at the link's rate,
-/// and those of the port's other rings in between, since a NIC serves its rings in turn. A link
-/// whose speed is not known is taken for a slow one.
-std::uint64_t ring_ns(std::uint32_t descriptors, std::uint32_t frame_bytes, std::uint32_t mbps) {
-  constexpr std::uint64_t kPreambleFcsGap = 24;  // IEEE 802.3
-  constexpr std::uint32_t kAssumedMbps = 1000;
-  const std::uint64_t bits = (frame_bytes + kPreambleFcsGap) * 8 * descriptors;
-  return bits * 1000 / (mbps == 0 ? kAssumedMbps : mbps);
 }
 
 }  // namespace
@@ -98,27 +88,18 @@ std::vector<HandOverRing*> Runtime::rings_to(std::size_t worker) const {
 
 TxGuard Runtime::make_tx_guard(std::size_t index) const {
   TxGuard::Config config{.is_done = descriptor_is_done};
-  std::uint64_t longest_ns = 0;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const Port& port = *ports_[i];
-    const std::uint16_t descriptors = plan_.ports[i].tx_descriptors;
-    switch (port.capabilities().profile->tx_departure) {
-      case TxDeparture::kAtOnce:
-        break;
-      case TxDeparture::kTime:
-        longest_ns =
-            std::max(longest_ns, ring_ns(std::uint32_t{descriptors} * port.tx_queues(),
-                                         port.max_frame_bytes(), port.capabilities().link_mbps));
-        break;
-      case TxDeparture::kStatus:
-        config.by_status.push_back({.port = port.id().value(),
-                                    .queue = static_cast<std::uint16_t>(index % port.tx_queues()),
-                                    .descriptors = descriptors,
-                                    .sent = lcores_[index]->outbox->sent_to(port.id())});
-        break;
-    }
+    if (port.tx_departure() == TxDeparture::kAtOnce) continue;
+    const bool shared = tx_locks_->by_port[i] != nullptr;
+    config.queues.push_back({.port = port.id().value(),
+                             .queue = static_cast<std::uint16_t>(index % port.tx_queues()),
+                             .descriptors = tx_ring_frames(i),
+                             .shared = shared,
+                             .by_status = !shared && port.tx_departure() == TxDeparture::kStatus,
+                             .sent = lcores_[index]->outbox->sent_to(port.id()),
+                             .frame_cycles = &links_[i]->frame_cycles});
   }
-  config.longest = ns_to_tsc(longest_ns, tsc_hz());
   for (const HandOverRing* ring : rings_from(index)) config.rings.push_back(ring);
   std::vector<Backlog*> backlogs;
   for (std::size_t rx = 0; rx < lcores_.size(); ++rx) {
@@ -180,7 +161,8 @@ Expected<void> Runtime::start_ports(std::vector<PortCapabilities> capabilities) 
     auto port = Port::start(std::move(capabilities[index]), setup);
     if (!port) return tl::unexpected(port.error());
     ports_.push_back(std::make_unique<Port>(std::move(*port)));
-    links_.push_back(std::make_unique<std::atomic<bool>>(ports_.back()->link_up()));
+    links_.push_back(std::make_unique<Link>());
+    look_at_link(index);
     const bool shared = ports_.back()->tx_queues() < plan_.lcores.size();
     tx_locks_->by_port.push_back(
         shared ? std::make_unique<TxLocks::Lock[]>(ports_.back()->tx_queues()) : nullptr);
@@ -313,7 +295,7 @@ std::vector<Outbox::Port> Runtime::out_ports_of(std::size_t index) {
     auto& locks = tx_locks_->by_port[i];
     by_id[port.id().value()] = {.queue = port.tx_queue(QueueId{queue}),
                                 .lock = locks ? &locks[queue].lock : nullptr,
-                                .up = links_[i].get(),
+                                .up = &links_[i]->up,
                                 .max_frame_bytes = port.max_frame_bytes(),
                                 .single_segment = port.single_segment_tx(),
                                 .checksums_in_nic = port.checksums_in_nic()};

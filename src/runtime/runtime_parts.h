@@ -8,11 +8,19 @@
 
 #include <rte_spinlock.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace mqsteer {
+
+/// A port's link as the lcores see it. Written by the control thread.
+struct Runtime::Link {
+  std::atomic<bool> up{false};
+  std::atomic<std::uint64_t> frame_cycles{0};  ///< TxGuard::Queue
+};
 
 /// What stands between one RX lcore and one worker.
 struct Runtime::Pair {

@@ -96,6 +96,10 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
   if (auto checked = check_steering(plan_, wanted); !checked) {
     return tl::unexpected(checked.error());
   }
+  if (wanted.rfs_flows != config_.steering.rfs_flows) {
+    return fail("steering.rfs_flows: the tables are made at start; restart with " +
+                std::to_string(wanted.rfs_flows));
+  }
   const auto reachable = without_abandoned(wanted);
   if (!reachable) return tl::unexpected(reachable.error());
   if (auto made = make_order_check(wanted); !made) return tl::unexpected(made.error());
@@ -119,6 +123,7 @@ Expected<std::uint32_t> Runtime::set_steering(const SteeringConfig& wanted) {
 /// Two steps, so that all RX lcores change or none does: first all are quiet, then all go on with
 /// the new table.
 Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
+  drop_old_tables();
   std::unique_ptr<SteeringTable> table;
   try {
     table = make_table(wanted);
@@ -128,7 +133,11 @@ Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
   }
   // Every bucket of a new table is new; mode none has none.
   const std::uint32_t buckets = wanted.mode == SteeringMode::kNone ? 0 : table->buckets();
+  // A guard that is to be off is waited for no more.
+  commands_->tx_guard.store(config_.steering.tx_guard && wanted.tx_guard,
+                            std::memory_order_relaxed);
   if (auto quiet = quiesce(); !quiet) {
+    commands_->tx_guard.store(config_.steering.tx_guard, std::memory_order_relaxed);
     run_on();
     return tl::unexpected(quiet.error());
   }
@@ -136,17 +145,32 @@ Expected<std::uint32_t> Runtime::swap_table(const SteeringConfig& wanted) {
   tables_.push_back(std::move(table));
   balance_.reset();  // it knew the old table's buckets
   run_on();
-  // Every lcore was in its loop a moment ago. One that has stalled since keeps the old table alive.
-  if (wait_for(kQuiesceLimit, [this] { return all_obeyed(); })) {
-    tables_.erase(tables_.begin(), tables_.end() - 1);
-  }
+  // Every lcore that is waited for was in its loop a moment ago.
+  static_cast<void>(wait_for(kQuiesceLimit, [this] { return all_obeyed(); }));
+  drop_old_tables();
   return buckets;
+}
+
+/// An lcore that stands still keeps the tables alive that its handler may be looking at, be it
+/// abandoned or not. Those that are kept go with a later change.
+void Runtime::drop_old_tables() {
+  const std::uint32_t sequence = commands_->sequence.load(std::memory_order_relaxed);
+  const bool all = std::ranges::all_of(lcores_, [sequence](const auto& lcore) {
+    return lcore->report.obeyed.load(std::memory_order_acquire) == sequence;
+  });
+  if (all) tables_.erase(tables_.begin(), tables_.end() - 1);
 }
 
 Expected<void> Runtime::quiesce() {
   commands_->stage.store(Commands::Stage::kQuiesce, std::memory_order_relaxed);
   issue();
-  if (wait_for(kQuiesceLimit, [this] { return all_quiet(); })) return {};
+  // With the guard on, quiet means that the TX rings have emptied as well.
+  const bool guarded = commands_->tx_guard.load(std::memory_order_relaxed);
+  const auto limit =
+      kQuiesceLimit + (guarded ? std::chrono::ceil<std::chrono::milliseconds>(longest_tx_ring())
+                               : std::chrono::milliseconds{0});
+  if (wait_for(limit, [this] { return all_quiet(); })) return {};
+  const std::string waited = std::to_string(limit.count()) + " ms; nothing was changed; ";
   const std::size_t workers = plan_.lcores.size();
   for (std::size_t at = 0; at < pairs_.size(); ++at) {
     if (!pairs_[at]) continue;
@@ -155,8 +179,7 @@ Expected<void> Runtime::quiesce() {
     return fail(
         "steering: worker " + std::to_string(at % workers) + " (lcore " +
         std::to_string(plan_.lcores[at % workers].lcore.value()) + ") still has " +
-        std::to_string(backlog.published() - backlog.head()) +
-        " packets after 100 ms; nothing was changed; " +
+        std::to_string(backlog.published() - backlog.head()) + " packets after " + waited +
         (plan_.lcores[at % workers].rx.empty()
              ? "if it is stalled, abandon it"
              : "if it is stalled, this change waits until it turns again: it receives too"));
@@ -166,9 +189,10 @@ Expected<void> Runtime::quiesce() {
     if (!waited_for(i)) continue;
     if (lcores_[i]->report.obeyed.load(std::memory_order_relaxed) == sequence) continue;
     return fail("steering: lcore " + std::to_string(plan_.lcores[i].lcore.value()) +
-                " did not answer in 100 ms; nothing was changed");
+                " did not answer in " + waited + "if it is stalled, abandon its worker");
   }
-  return fail("steering: packets are still held after 100 ms; nothing was changed; try again");
+  return fail("steering: packets are still held, or in TX rings, after " + waited +
+              (guarded ? "try again, or with tx_guard=off" : "try again"));
 }
 
 void Runtime::run_on() {
@@ -202,7 +226,7 @@ Expected<void> Runtime::abandon(WorkerId worker) {
   }
   share_out(*tables_.back(), *reachable);
   // After the desired workers, so that no bucket goes back to it; pairs with the acquire in
-  // LcoreLoop::take_steering_commands().
+  // LcoreLoop::give_up_abandoned().
   commands_->abandoned[worker.value()].fetch_add(1, std::memory_order_release);
   issue();
   return {};
@@ -218,6 +242,8 @@ Expected<void> Runtime::restore(WorkerId worker) {
     abandoned_[worker.value()] = true;
     return tl::unexpected(reachable.error());
   }
+  commands_->abandoned[worker.value()].fetch_add(1, std::memory_order_release);
+  issue();
   share_out(*tables_.back(), *reachable);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -33,26 +34,79 @@ TEST(TxGuard, WhereEveryPortCopiesLeftIsHead) {
   EXPECT_EQ(backlog->left_to(), 3U);
 }
 
-TEST(TxGuard, ByTimeLeftIsTheHeadOfAFullRingsTimeAgo) {
+/// A TX queue with the count of what was given to it.
+struct FakeQueue {
+  std::uint64_t sent = 0;
+  std::atomic<std::uint64_t> frame_cycles{10};
+  TxGuard::Queue queue(std::uint32_t descriptors) {
+    return {.descriptors = descriptors, .sent = &sent, .frame_cycles = &frame_cycles};
+  }
+};
+
+TEST(TxGuard, ByTimeAFrameHasLeftWhenAllBeforeItCanHave) {
   const auto backlog = backlog_of();
-  TxGuard guard{{.longest = TscCycles{100}}, {backlog.get()}};
+  FakeQueue tx;
+  TxGuard guard{{.queues = {tx.queue(100)}}, {backlog.get()}};
   pass(*backlog, 3);
-  guard.run(TscCycles{1000}, true);
+  tx.sent = 3;
+  guard.run(TscCycles{1000}, true);  // all of them by 1030
   pass(*backlog, 2);
-  guard.run(TscCycles{1099}, true);
+  tx.sent = 5;
+  guard.run(TscCycles{1029}, true);  // by 1050
   EXPECT_EQ(backlog->left_to(), 0U);
-  guard.run(TscCycles{1100}, true);
+  guard.run(TscCycles{1030}, true);
   EXPECT_EQ(backlog->left_to(), 3U);
-  guard.run(TscCycles{1199}, true);
+  guard.run(TscCycles{1049}, true);
   EXPECT_EQ(backlog->left_to(), 3U);
-  guard.run(TscCycles{1200}, true);
+  guard.run(TscCycles{1050}, true);
   EXPECT_EQ(backlog->left_to(), 5U);
+}
+
+TEST(TxGuard, ByTimeNothingTakesLongerThanAFullRing) {
+  const auto backlog = backlog_of();
+  FakeQueue tx;
+  TxGuard guard{{.queues = {tx.queue(100)}}, {backlog.get()}};
+  pass(*backlog, 500);
+  tx.sent = 500;  // most of them have left while they were sent
+  guard.run(TscCycles{1}, true);
+  guard.run(TscCycles{1000}, true);
+  EXPECT_EQ(backlog->left_to(), 0U);
+  guard.run(TscCycles{1001}, true);
+  EXPECT_EQ(backlog->left_to(), 500U);
+}
+
+TEST(TxGuard, ByTimeASharedRingIsTakenToBeFull) {
+  const auto backlog = backlog_of();
+  FakeQueue tx;
+  auto queue = tx.queue(100);
+  queue.shared = true;
+  TxGuard guard{{.queues = {queue}}, {backlog.get()}};
+  pass(*backlog, 1);
+  tx.sent = 1;
+  guard.run(TscCycles{1}, true);
+  guard.run(TscCycles{1000}, true);
+  EXPECT_EQ(backlog->left_to(), 0U);
+  guard.run(TscCycles{1001}, true);
+  EXPECT_EQ(backlog->left_to(), 1U);
+}
+
+TEST(TxGuard, ByTimeAnIdleQueueIsWaitedForNoMore) {
+  const auto backlog = backlog_of();
+  FakeQueue tx;
+  TxGuard guard{{.queues = {tx.queue(100)}}, {backlog.get()}};
+  pass(*backlog, 4);  // dropped or consumed: nothing was sent
+  guard.run(TscCycles{1}, true);
+  guard.run(TscCycles{2}, true);
+  EXPECT_EQ(backlog->left_to(), 4U);
 }
 
 TEST(TxGuard, SwitchedOffItStillWaitsForTakersButNotForTxQueues) {
   const auto backlog = backlog_of();
   HandOverRing ring{64, *std::pmr::new_delete_resource()};
-  TxGuard guard{{.longest = TscCycles{1'000'000}, .rings = {&ring}}, {backlog.get()}};
+  FakeQueue tx;
+  tx.frame_cycles = 1'000'000;
+  TxGuard guard{{.queues = {tx.queue(100)}, .rings = {&ring}}, {backlog.get()}};
+  tx.sent = 1;
   ASSERT_TRUE(ring.put({}));
   ring.publish();
   pass(*backlog, 1);
@@ -68,20 +122,25 @@ TEST(TxGuard, SwitchedOffItStillWaitsForTakersButNotForTxQueues) {
 // What the fake driver says; the test's, since the guard takes a plain function.
 std::uint16_t asked_offset;
 bool answer_done;
-bool fake_status(const TxGuard::StatusQueue& /*queue*/, std::uint16_t offset) noexcept {
+bool fake_status(const TxGuard::Queue& /*queue*/, std::uint16_t offset) noexcept {
   asked_offset = offset;
   return answer_done;
 }
 
+TxGuard::Queue by_status(FakeQueue& tx) {
+  auto queue = tx.queue(512);
+  queue.by_status = true;
+  return queue;
+}
+
 TEST(TxGuard, ByStatusAsksForTheDescriptorThatWasWrittenLastWhenTheHeadWasNoted) {
   const auto backlog = backlog_of();
-  std::uint64_t sent = 0;
-  TxGuard guard{{.by_status = {{.descriptors = 512, .sent = &sent}}, .is_done = fake_status},
-                {backlog.get()}};
+  FakeQueue tx;
+  TxGuard guard{{.queues = {by_status(tx)}, .is_done = fake_status}, {backlog.get()}};
   pass(*backlog, 3);
-  sent = 3;
+  tx.sent = 3;
   guard.run(TscCycles{1}, true);  // notes head 3
-  sent = 10;
+  tx.sent = 10;
   answer_done = false;
   guard.run(TscCycles{2}, true);
   EXPECT_EQ(asked_offset, 512 - 1 - 7) << "seven frames were written since";
@@ -93,14 +152,29 @@ TEST(TxGuard, ByStatusAsksForTheDescriptorThatWasWrittenLastWhenTheHeadWasNoted)
 
 TEST(TxGuard, ADescriptorThatWasWrittenOverHasLeftWhateverTheStatusSays) {
   const auto backlog = backlog_of();
-  std::uint64_t sent = 5;
-  TxGuard guard{{.by_status = {{.descriptors = 512, .sent = &sent}}, .is_done = fake_status},
-                {backlog.get()}};
+  FakeQueue tx;
+  tx.sent = 5;
+  TxGuard guard{{.queues = {by_status(tx)}, .is_done = fake_status}, {backlog.get()}};
   pass(*backlog, 1);
   guard.run(TscCycles{1}, true);
   answer_done = false;
-  sent += 512;
+  tx.sent += 512;
   guard.run(TscCycles{2}, true);
+  EXPECT_EQ(backlog->left_to(), 1U);
+}
+
+/// A context descriptor, or a ring whose link is down.
+TEST(TxGuard, ADescriptorThatIsNeverDoneIsWaitedForAFullRingsTime) {
+  const auto backlog = backlog_of();
+  FakeQueue tx;
+  TxGuard guard{{.queues = {by_status(tx)}, .is_done = fake_status}, {backlog.get()}};
+  pass(*backlog, 1);
+  tx.sent = 1;
+  answer_done = false;
+  guard.run(TscCycles{1}, true);
+  guard.run(TscCycles{5120}, true);
+  EXPECT_EQ(backlog->left_to(), 0U);
+  guard.run(TscCycles{5121}, true);
   EXPECT_EQ(backlog->left_to(), 1U);
 }
 
@@ -127,6 +201,11 @@ TEST(TxGuard, WaitsForWhatWasHandedOverUntilItsTakerIsGivenUp) {
   guard.give_up(1);
   guard.run(TscCycles{6}, true);
   EXPECT_EQ(backlog->left_to(), 2U);
+  guard.restore(1);
+  pass(*backlog, 1);
+  guard.run(TscCycles{7}, true);
+  guard.run(TscCycles{8}, true);
+  EXPECT_EQ(backlog->left_to(), 2U) << "it is back, and the second one still waits there";
 }
 
 /// Two workers with a TX queue each, and a wire that serves the queues in turn, a frame a tick.
@@ -144,8 +223,8 @@ class Wire {
     for (std::size_t w = 0; w < 2; ++w) {
       backlogs[w] = backlog_of();
       pointers.push_back(backlogs[w].get());
-      guards[w] =
-          TxGuard{{.longest = TscCycles{std::uint64_t{kDescriptors} * 2}}, {backlogs[w].get()}};
+      tx[w].frame_cycles = 2;  // both queues take turns
+      guards[w] = TxGuard{{.queues = {tx[w].queue(kDescriptors)}}, {backlogs[w].get()}};
     }
     dispatcher.emplace(Dispatcher<>::Config{.backlogs = pointers},
                        *std::pmr::new_delete_resource());
@@ -197,7 +276,9 @@ class Wire {
   void work(std::size_t w) {
     const PacketBurst burst = backlogs[w]->take(backlogs[w]->look());
     for (const PacketMeta& packet : burst.packets) {
-      if (queues[w].size() < kDescriptors) queues[w].push_back(packet);  // as tx_burst refuses
+      if (queues[w].size() == kDescriptors) continue;  // as tx_burst refuses
+      queues[w].push_back(packet);
+      ++tx[w].sent;
     }
     backlogs[w]->finish();
   }
@@ -215,6 +296,7 @@ class Wire {
 
   std::optional<SteeringTable> table;
   std::array<std::unique_ptr<Backlog>, 2> backlogs;
+  std::array<FakeQueue, 2> tx;
   std::array<TxGuard, 2> guards;
   std::optional<Dispatcher<>> dispatcher;
   std::array<std::deque<PacketMeta>, 2> queues;
