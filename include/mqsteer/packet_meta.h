@@ -38,6 +38,9 @@ enum PacketFlag : std::uint8_t {
   kUnreadable = 1U << 3U,
   /// The mbuf has more than one segment.
   kSegmented = 1U << 4U,
+  /// rfs: this worker is where the flow was consumed last, as the RX lcore saw it. It saves the
+  /// worker two look-ups: who owns the flow, and whether that is known.
+  kAtConsumer = 1U << 5U,
 };
 
 /// What the RX lcore knows of a packet; travels beside it so that a worker need not touch the mbuf

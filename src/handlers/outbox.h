@@ -119,6 +119,7 @@ class Outbox {
   /// Gives a packet to the worker where its flow is consumed, in the order of the calls. Where it
   /// has no room left for it, the packet is dropped. Needs another worker than this one.
   void hand_over(WorkerId to, const PacketMeta& packet) noexcept {
+    if ((packet.flags & kAtConsumer) != 0) return hand_over(to, without(packet, kAtConsumer));
     if (!hand_over_[to.value()]->put(packet)) {
       drop(packet, DropReason::kAppBacklogFull);
       return;
@@ -155,6 +156,10 @@ class Outbox {
   /// This worker consumes the flow: under rfs its packets come here from now on. hash: as steered
   void record_flow(std::uint32_t hash) noexcept {
     if (rfs_ != nullptr) rfs_->record(hash, worker_);
+  }
+  /// The same for the flow of a packet; nothing to do where it came here for that reason.
+  void record_flow(const PacketMeta& packet) noexcept {
+    if ((packet.flags & kAtConsumer) == 0) record_flow(packet.hash);
   }
   /// Where the next new flow is to be consumed: the live workers in turn; this one under none.
   [[nodiscard]] WorkerId next_owner() noexcept {
@@ -202,6 +207,11 @@ class Outbox {
     std::array<rte_mbuf*, kMaxBurst> mbufs;
     std::size_t count = 0;
   };
+
+  [[nodiscard]] static PacketMeta without(PacketMeta packet, PacketFlag flag) noexcept {
+    packet.flags &= static_cast<std::uint8_t>(~flag);
+    return packet;
+  }
 
   void give_back(std::span<const PacketMeta> packets) noexcept {
     ReturningSource& source = sources_[source_];

@@ -46,8 +46,9 @@ enum class DrainRule : std::uint8_t { kOn, kOff };
 /// The steering stage of one RX lcore: bucket -> worker under the drain rule, admission, staging.
 ///
 /// Drain rule: a bucket moves from its current worker to its desired one only when nothing of it is
-/// outstanding at the current one. A forced move holds the bucket's packets here until then; an
-/// unforced one leaves the bucket where it is. Order is thereby kept per (flow, RX queue).
+/// outstanding at the current one. A forced move, and under rfs one away from a worker that is not
+/// live, holds the bucket's packets here until then; an unforced one leaves the bucket where it
+/// is. Order is thereby kept per (flow, RX queue).
 ///
 /// thread: the RX lcore, but for counters()
 template <DrainRule rule = DrainRule::kOn>
@@ -306,11 +307,13 @@ class Dispatcher {
 
   void steer(const PacketMeta& packet, std::uint32_t bucket, Desired desired) noexcept {
     std::uint16_t worker = worker_of(word_at(bucket));
+    std::uint8_t flags = desired.packet_flags();
     if (__builtin_expect(worker != desired.worker(), 0)) {
       worker = move(bucket, desired, packet);
       if (worker == kHeld) return;
+      if (worker != desired.worker()) flags = 0;
     }
-    admit(worker, packet);
+    admit(worker, packet, flags);
     set_word(bucket, word(worker, backlogs_[worker]->tail()));
   }
 
@@ -327,7 +330,7 @@ class Dispatcher {
       counters_[desired.worker()].moves.add(1);
       return desired.worker();
     }
-    if (!desired.force()) {
+    if (!desired.force() && (table_->rfs() == nullptr || table_->live(WorkerId{current}))) {
       counters_[desired.worker()].moves_held.add(1);
       counters_[current].wrong_worker.add(1);
       return current;
@@ -350,8 +353,8 @@ class Dispatcher {
     counters_[desired.worker()].moves_held.add(1);
   }
 
-  /// Stages a packet for a worker, or drops it: never waits.
-  void admit(std::uint16_t worker, const PacketMeta& packet) noexcept {
+  /// Stages a packet for a worker, or drops it: never waits. flags: PacketFlag bits to add
+  void admit(std::uint16_t worker, const PacketMeta& packet, std::uint8_t flags = 0) noexcept {
     Backlog& backlog = *backlogs_[worker];
     const std::uint32_t plenty = flow_limit_ ? backlog.slots() / 2 : reserve(backlog);
     if (__builtin_expect(backlog.room() <= plenty || in_flight_ >= budget_, 0)) {
@@ -360,7 +363,7 @@ class Dispatcher {
         return;
       }
     }
-    backlog.assign(packet);
+    backlog.assign(packet, flags);
     ++in_flight_;
   }
 

@@ -32,6 +32,10 @@ struct OrderCounters {
 /// TX, so it is a mode for those who want proof, not a default. A flow is its 32-bit hash on one RX
 /// queue; 2^20 of them are remembered, and one whose place another took in between goes unjudged.
 ///
+/// A worker is judged before it sends: two that send at once may be judged in the one order and
+/// reach their TX queues in the other. What two queues of a NIC do afterwards is not seen either;
+/// that is what the TX guard is for.
+///
 /// thread: stamp(): the RX lcore of the queue; check(): the transmitting worker; both at once
 class OrderCheck {
  public:

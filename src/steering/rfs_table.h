@@ -35,6 +35,7 @@ class RfsTable {
   struct Consumer {
     WorkerId worker;
     bool pinned = false;
+    bool recent = false;  ///< recorded since its set was last full
   };
 
   /// flows: kMinFlows..kMaxFlows, rounded up to a power of two
@@ -71,14 +72,31 @@ class RfsTable {
       set[way].compare_exchange_strong(entry, recorded, std::memory_order_relaxed);
       return;  // somebody else was faster: as good as ours a moment earlier
     }
-    insert(set, recorded);
+    if (auto* put = insert(set, recorded); put != nullptr) remove_twin(set, put, recorded);
   }
 
   /// Pins a flow, whatever its consumers say. returns: false where its set has no place left but
   /// for pins
   [[nodiscard]] bool pin(std::uint32_t hash, WorkerId worker) noexcept {
-    forget(hash);
-    return insert(set_of(hash), identity(hash) | bits_of(worker) | kRecent | kPinned);
+    std::atomic<std::uint32_t>* set = set_of(hash);
+    const std::uint32_t pinned = identity(hash) | bits_of(worker) | kRecent | kPinned;
+    std::atomic<std::uint32_t>* put = nullptr;
+    for (unsigned way = 0; way < kWays && put == nullptr; ++way) {
+      std::uint32_t entry = set[way].load(std::memory_order_relaxed);
+      while ((entry & kIdentityMask) == identity(hash) && put == nullptr) {
+        if (set[way].compare_exchange_weak(entry, pinned, std::memory_order_seq_cst))
+          put = &set[way];
+      }
+    }
+    if (put == nullptr) put = insert(set, pinned);
+    if (put == nullptr) return false;
+    for (unsigned way = 0; way < kWays; ++way) {
+      std::uint32_t entry = set[way].load(std::memory_order_seq_cst);
+      while (&set[way] != put && (entry & kIdentityMask) == identity(hash) &&
+             !set[way].compare_exchange_weak(entry, 0, std::memory_order_relaxed)) {
+      }
+    }
+    return true;
   }
 
   /// Forgets a flow, pinned or not.
@@ -133,15 +151,19 @@ class RfsTable {
   }
   [[nodiscard]] static Consumer consumer_of(std::uint32_t entry) noexcept {
     return {WorkerId{static_cast<std::uint16_t>((entry >> kWorkerShift) & kWorkerMask)},
-            (entry & kPinned) != 0};
+            (entry & kPinned) != 0, (entry & kRecent) != 0};
   }
 
   /// Into a free entry, or in place of one that was not recorded since the last time this set was
   /// full (the clock's hand goes round once at most: it takes the recent mark from all it passes).
-  bool insert(std::atomic<std::uint32_t>* set, std::uint32_t recorded) noexcept {
+  /// returns: the place; nullptr where there are only pins
+  std::atomic<std::uint32_t>* insert(std::atomic<std::uint32_t>* set,
+                                     std::uint32_t recorded) noexcept {
     for (unsigned way = 0; way < kWays; ++way) {
       std::uint32_t entry = 0;
-      if (set[way].compare_exchange_strong(entry, recorded, std::memory_order_relaxed)) return true;
+      if (set[way].compare_exchange_strong(entry, recorded, std::memory_order_seq_cst)) {
+        return &set[way];
+      }
     }
     for (unsigned step = 0; step < 2 * kWays; ++step) {
       auto& place = set[step % kWays];
@@ -149,12 +171,27 @@ class RfsTable {
       if ((entry & kPinned) != 0) continue;
       const bool spared = (entry & kRecent) != 0;
       const std::uint32_t next = spared ? entry & ~kRecent : recorded;
-      if (!place.compare_exchange_strong(entry, next, std::memory_order_relaxed) || spared)
+      if (!place.compare_exchange_strong(entry, next, std::memory_order_seq_cst) || spared)
         continue;
       displaced_.fetch_add(1, std::memory_order_relaxed);
-      return true;
+      return &place;
     }
-    return false;
+    return nullptr;
+  }
+
+  /// Two workers that record a new flow at once, or one that does while it is pinned, may both have
+  /// found no entry and put one. Whoever puts looks again afterwards, and of two at least one sees
+  /// the other: a pin stays, and of two records the one that comes first in the set.
+  void remove_twin(std::atomic<std::uint32_t>* set, std::atomic<std::uint32_t>* put,
+                   std::uint32_t recorded) noexcept {
+    for (unsigned way = 0; way < kWays; ++way) {
+      std::uint32_t entry = set[way].load(std::memory_order_seq_cst);
+      if (&set[way] == put || ((entry ^ recorded) & kIdentityMask) != 0) continue;
+      const bool ours_stays = (entry & kPinned) == 0 && put < &set[way];
+      std::uint32_t gone = ours_stays ? entry : recorded;
+      (ours_stays ? set[way] : *put).compare_exchange_strong(gone, 0, std::memory_order_relaxed);
+      if (!ours_stays) return;
+    }
   }
 
   unsigned set_bits_;

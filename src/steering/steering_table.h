@@ -6,6 +6,7 @@
 
 #include <mqsteer/config.h>
 #include <mqsteer/id.h>
+#include <mqsteer/packet_meta.h>
 
 #include <array>
 #include <atomic>
@@ -22,13 +23,18 @@ struct Desired {
   std::uint16_t bits = 0;
 
   static constexpr std::uint16_t kForce = 0x8000;
+  static constexpr std::uint16_t kConsumer = 0x4000;  ///< its flow was consumed there last
   [[nodiscard]] static constexpr Desired of(WorkerId worker, bool force) noexcept {
     return {static_cast<std::uint16_t>(worker.value() | (force ? kForce : 0U))};
   }
   [[nodiscard]] constexpr std::uint16_t worker() const noexcept {
-    return static_cast<std::uint16_t>(bits & ~kForce);
+    return static_cast<std::uint16_t>(bits & ~(kForce | kConsumer));
   }
   [[nodiscard]] constexpr bool force() const noexcept { return (bits & kForce) != 0; }
+  /// PacketFlag bits of a packet that goes there.
+  [[nodiscard]] constexpr std::uint8_t packet_flags() const noexcept {
+    return (bits & kConsumer) != 0 ? kAtConsumer : 0;
+  }
 };
 
 /// Why a flow is wanted where it is wanted; what `flow explain` says.
@@ -112,11 +118,11 @@ class SteeringTable {
     if (const auto consumer = rfs_->find(hash)) {
       if (live(consumer->worker)) {
         why = consumer->pinned ? DesiredBy::kPin : DesiredBy::kConsumer;
-        return Desired::of(consumer->worker, consumer->pinned);
+        return of_consumer(*consumer);
       }
       why = DesiredBy::kConsumerGone;
     }
-    return desired(rps_bucket(hash, shape_.bits));
+    return unforced(desired(rps_bucket(hash, shape_.bits)));
   }
   [[nodiscard]] Desired desired_of(std::uint32_t hash) const noexcept {
     DesiredBy why{};
@@ -126,9 +132,9 @@ class SteeringTable {
   [[nodiscard]] Desired desired_under_rfs(std::uint32_t hash, const LiveSet& live) const noexcept {
     const auto consumer = rfs_->find(hash);
     if (__builtin_expect(consumer && live.has(consumer->worker), 1)) {
-      return Desired::of(consumer->worker, consumer->pinned);
+      return of_consumer(*consumer);
     }
-    return desired(rps_bucket(hash, shape_.bits));
+    return unforced(desired(rps_bucket(hash, shape_.bits)));
   }
 
   /// Any thread. Relaxed: a bucket's desired worker publishes nothing but itself, and an RX lcore
@@ -180,6 +186,20 @@ class SteeringTable {
   }
 
  private:
+  /// Under rfs nothing is held for a bucket's share: the flow's consumer is not known yet, or is
+  /// forgotten. A worker that is not live is left by force all the same (Dispatcher).
+  [[nodiscard]] static Desired unforced(Desired desired) noexcept {
+    desired.bits &= static_cast<std::uint16_t>(~Desired::kForce);
+    return desired;
+  }
+
+  /// A consumer that is not recent is to record itself again, or a full set forgets it.
+  [[nodiscard]] static Desired of_consumer(const RfsTable::Consumer& consumer) noexcept {
+    Desired desired = Desired::of(consumer.worker, consumer.pinned);
+    if (consumer.recent && !consumer.pinned) desired.bits |= Desired::kConsumer;
+    return desired;
+  }
+
   Shape shape_;
   unsigned current_bits_;
   FlowHasher hasher_;

@@ -258,7 +258,7 @@ class Engine {
     carrier.keep_text(at, bytes);
     c.receive_next += bytes;
     count_transaction(bytes);
-    sender_.outbox().record_flow(carrier.packet().hash);
+    sender_.outbox().record_flow(carrier.packet());
     if (work_.is_wanted()) do_work();
     return true;
   }

@@ -21,10 +21,11 @@ namespace mqsteer::rr {
 /// One worker of the rr handler: its own connections it serves, others' packets it hands over.
 ///
 /// A flow's owner is looked up by the packet's flow hash, without touching the packet: a packet
-/// that only passes leaves the cache lines where they are. Where the hash has no owner, the packet
-/// is read here; a SYN is given to the next worker in turn, which claims the flow, everything else
-/// is answered. A packet that was handed over and is of no connection asks the owner table again:
-/// its flow may have been closed, or claimed by another worker, while it was on its way.
+/// that only passes leaves the cache lines where they are. Where the hash has no owner, or rfs has
+/// steered it here because we are, the packet is read here; a SYN is given to the next worker in
+/// turn, which claims the flow, everything else is answered. A packet that was handed over and is
+/// of no connection asks the owner table again: its flow may have been closed, or claimed by
+/// another worker, while it was on its way.
 ///
 /// While the hash function of steering is changed, connections lose their owner: their next packet
 /// is answered with RST.
@@ -49,7 +50,9 @@ class Responder {
 
   void run(PacketBurst burst, Out& outbox, TscCycles now) noexcept {
     engine_->begin(outbox, now);
-    for (const PacketMeta& packet : burst.packets) shared_->owners().prefetch(packet.hash);
+    for (const PacketMeta& packet : burst.packets) {
+      if (is_owned(packet)) shared_->owners().prefetch(packet.hash);
+    }
     std::size_t ours = 0;
     for (const PacketMeta& packet : burst.packets) {
       const auto owner = owner_of(packet);
@@ -80,7 +83,7 @@ class Responder {
 
  private:
   enum class Way : std::uint8_t {
-    kFresh,  ///< from steering, and its hash had no owner
+    kFresh,  ///< from steering, and its hash has no owner that we know of
     kOwned,  ///< from steering, and we were its hash's owner
     kHandedOver,
   };
@@ -95,9 +98,15 @@ class Responder {
   };
   using Item = typename Work::Item;
 
-  /// TCP straight in Ethernet is owned; of everything else we keep no state.
+  /// Whether somebody is to be asked whose it is. TCP straight in Ethernet is owned, of everything
+  /// else we keep no state; and what was steered to its consumer is ours unless we find that it is
+  /// of no connection here.
+  [[nodiscard]] static bool is_owned(const PacketMeta& packet) noexcept {
+    return packet.kind == PacketKind::kTcp && packet.l3 == kEthernetBytes &&
+           (packet.flags & kAtConsumer) == 0;
+  }
   [[nodiscard]] std::optional<WorkerId> owner_of(const PacketMeta& packet) const noexcept {
-    if (packet.kind != PacketKind::kTcp || packet.l3 != kEthernetBytes) return std::nullopt;
+    if (!is_owned(packet)) return std::nullopt;
     return shared_->owners().find(packet.hash);
   }
 

@@ -51,11 +51,12 @@ TEST_F(FlowsTest, APinIsExplainedAndUnpinningGivesTheFlowBackToItsBucket) {
   set({{"mode", "rfs"}});
   const Json before = ask_flow("explain");
   ASSERT_EQ(before["why"], "bucket") << before;
-  EXPECT_EQ(before["forced"], true);
+  EXPECT_EQ(before["forced"], false);
   const int other = 1 - before["desired"].get<int>();
   EXPECT_EQ(ask_flow("pin", {{"worker", std::to_string(other)}})["worker"], other);
   const Json pinned = ask_flow("explain");
   EXPECT_EQ(pinned["why"], "pin");
+  EXPECT_EQ(pinned["forced"], true);
   EXPECT_EQ(pinned["desired"], other);
   EXPECT_EQ(pinned["hash"], before["hash"]);
   EXPECT_EQ(ask("flow", "show")["rfs"]["pins"], 1);

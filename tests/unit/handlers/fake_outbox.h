@@ -92,7 +92,7 @@ class FakeOutbox {
     --allocated;
     give_back(mbuf);
   }
-  void record_flow(std::uint32_t hash) noexcept { recorded.push_back(hash); }
+  void record_flow(const PacketMeta& packet) noexcept { recorded.push_back(packet.hash); }
   WorkerId next_owner() noexcept { return owners.empty() ? worker_ : next_of_owners(); }
   [[nodiscard]] bool checksums_in_nic(PortId /*port*/) const noexcept { return in_nic; }
 

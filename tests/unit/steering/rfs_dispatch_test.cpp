@@ -89,6 +89,68 @@ TEST(Rfs, APinHoldsTheFlowsPacketsUntilItCanMove) {
   EXPECT_THAT(box.finished[1], ElementsAre(2, 3));
 }
 
+TEST(Rfs, AFlowThatIsNotRecordedDoesNotHoldTheOneItSharesABucketWith) {
+  Box<> box{rfs_shape()};
+  all_live(box);
+  box.table.rfs()->record(kFlow, WorkerId{2});
+  box.send(kFlow, 1);
+  box.send(kFlow + 1, 1);  // wanted at worker 0, by the share of its bucket
+  EXPECT_FALSE(box.dispatcher->holding());
+  box.send(kFlow, 1);
+  box.work(2, 3);
+  EXPECT_THAT(box.finished[2], ElementsAre(1, 2, 3));
+}
+
+TEST(Rfs, AFlowIsHeldToGetAwayFromAWorkerThatIsNotLive) {
+  Box<> box{rfs_shape()};
+  all_live(box);
+  box.table.rfs()->record(kFlow, WorkerId{2});
+  box.send(kFlow, 1);
+  box.table.set_live(std::vector{WorkerId{0}, WorkerId{1}});
+  box.send(kFlow, 1);
+  EXPECT_EQ(box.dispatcher->held_packets(), 1);
+  box.work(2, 1);
+  box.dispatcher->release_held();
+  box.dispatcher->flush(true);
+  box.work(0, 1);
+  EXPECT_THAT(box.finished[0], ElementsAre(2));
+}
+
+/// The flags of the next packet that a worker gets.
+std::uint8_t flags_at(Box<>& box, std::uint16_t worker) {
+  const PacketBurst burst = box.backlogs[worker]->take(1);
+  box.backlogs[worker]->finish();
+  return burst.packets.empty() ? 0xff : burst.packets[0].flags;
+}
+
+TEST(Rfs, APacketSaysThatItCameToItsConsumer) {
+  Box<> box{rfs_shape()};
+  all_live(box);
+  box.send(kFlow, 1, kRecyclable);
+  EXPECT_EQ(flags_at(box, 0), kRecyclable) << "nobody has recorded it yet";
+  box.table.rfs()->record(kFlow, WorkerId{0});
+  box.send(kFlow, 1, kRecyclable);
+  EXPECT_EQ(flags_at(box, 0), kRecyclable | kAtConsumer);
+}
+
+TEST(Rfs, APacketThatMustStayElsewhereDoesNotSayIt) {
+  Box<> box{rfs_shape()};
+  all_live(box);
+  box.send(kFlow, 1);
+  box.table.rfs()->record(kFlow, WorkerId{2});
+  box.send(kFlow, 1);
+  EXPECT_EQ(flags_at(box, 0), 0);
+  EXPECT_EQ(flags_at(box, 0), 0);
+}
+
+TEST(Rfs, APinnedFlowIsNotItsConsumers) {
+  Box<> box{rfs_shape()};
+  all_live(box);
+  ASSERT_TRUE(box.table.rfs()->pin(kFlow, WorkerId{1}));
+  box.send(kFlow, 1);
+  EXPECT_EQ(flags_at(box, 1), 0);
+}
+
 /// Two flows of one current bucket: hashes that differ in their lowest bit.
 TEST(Rfs, TwoFlowsThatShareABucketCostEachOtherAHopAndNeverTheirOrder) {
   Box<> box{rfs_shape()};

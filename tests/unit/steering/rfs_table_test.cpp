@@ -140,5 +140,50 @@ TEST(RfsTable, WorkersThatRecordAtOnceLeaveOneOfTheirWorkersOrNone) {
   EXPECT_EQ(worker_at(table, in_one_set(0)), WorkerId{9});
 }
 
+/// Runs `record` of one flow over and over on a thread of its own while it lives.
+class Recording {
+ public:
+  Recording(RfsTable& table, std::uint32_t hash, WorkerId worker)
+      : thread_{[this, &table, hash, worker] {
+          while (!stop_.load(std::memory_order_relaxed)) table.record(hash, worker);
+        }} {}
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  Recording(Recording&&) = delete;
+  Recording& operator=(Recording&&) = delete;
+  ~Recording() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+TEST(RfsTable, APinHoldsWhileItsFlowIsBeingRecorded) {
+  RfsTable table{RfsTable::kMinFlows, *std::pmr::new_delete_resource()};
+  const Recording recording{table, 7, WorkerId{1}};
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_TRUE(table.pin(7, WorkerId{4}));
+    const auto found = table.find(7);
+    ASSERT_TRUE(found && found->pinned && found->worker == WorkerId{4}) << "pin " << i;
+    table.forget(7);
+  }
+}
+
+TEST(RfsTable, AFlowRecordedByTwoAtOnceHasOneEntry) {
+  RfsTable table{RfsTable::kMinFlows, *std::pmr::new_delete_resource()};
+  for (int i = 0; i < 200; ++i) {
+    {
+      const Recording one{table, 7, WorkerId{1}};
+      const Recording other{table, 7, WorkerId{2}};
+      for (int again = 0; again < 100; ++again) table.forget(7);
+    }
+    table.record(7, WorkerId{1});
+    ASSERT_EQ(table.used(), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace mqsteer
