@@ -144,8 +144,10 @@ class Threads {
 }  // namespace
 
 Expected<ClientResult> run_client(const ClientConfig& config) {
-  constexpr unsigned kOtherDescriptors = 64;
-  if (auto allowed = allow_descriptors(config.connections + kOtherDescriptors); !allowed) {
+  constexpr std::uint64_t kOtherDescriptors = 64;  // beside an epoll instance a thread
+  const std::uint64_t needed =
+      kOtherDescriptors + config.connections + std::min(config.threads, config.connections);
+  if (auto allowed = allow_descriptors(needed); !allowed) {
     return tl::unexpected(allowed.error());
   }
   Threads threads{config};

@@ -30,8 +30,8 @@ struct ClientConfig {
 
 struct ClientResult {
   double seconds = 0;                 ///< really measured
-  std::uint64_t transactions = 0;     ///< of the measured time
-  Histogram latency;                  ///< of those, in ns
+  std::uint64_t transactions = 0;     ///< that ended in the measured time
+  Histogram latency;                  ///< of those that began in it too, in ns
   std::vector<std::uint64_t> series;  ///< transactions by second; the last may be cut short
   unsigned lost = 0;                  ///< connections that ended before they should
   unsigned wrong = 0;                 ///< of those: for other bytes than the request's

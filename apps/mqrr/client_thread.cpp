@@ -14,14 +14,20 @@ namespace {
 constexpr unsigned kTickMs = 20;
 
 std::string turned_away(const Endpoint& server, const std::string& why) {
-  return "connecting to " + server.text() + ": ended before the first request (" + why +
-         "); are the server's descriptors used up? (its ulimit -Hn)";
+  return "connecting to " + server.text() + ": a connection ended before its first request (" +
+         why +
+         "); the server has stopped, or has no room for more: its descriptors (ulimit -Hn), or "
+         "rr.connections of an rr box";
 }
 
 std::string cannot_connect(const Endpoint& server, int error) {
   if (error == ECONNRESET) return turned_away(server, std::strerror(error));
   std::string text = "connecting to " + server.text() + ": " + std::strerror(error);
-  if (error == ECONNREFUSED) text += "; is a server listening there? (mqrr server --port N)";
+  if (error == ECONNREFUSED) {
+    text +=
+        "; is a server listening there? (mqrr server --port N) An rr box answers so when it is "
+        "full, too: raise rr.connections";
+  }
   if (error == EADDRNOTAVAIL) {
     text +=
         "; the local ports are used up: widen net.ipv4.ip_local_port_range, or use fewer "
@@ -40,7 +46,9 @@ ClientThread::ClientThread(Run& run, unsigned connections)
       poll_{::epoll_create1(EPOLL_CLOEXEC)},
       connections_(connections),
       request_(run.config->size),
-      response_(std::max<std::uint32_t>(run.config->size, 4096)) {}
+      response_(std::max<std::uint32_t>(run.config->size, 4096)) {
+  if (!poll_.valid()) failure = std::string{"opening an epoll instance: "} + std::strerror(errno);
+}
 
 void ClientThread::loop() {
   // In one order with alone_: either wake() sees the socket or this sees the stop.
@@ -115,6 +123,7 @@ void ClientThread::ready(unsigned index, std::uint32_t events) {
   if (connection.state == State::kClosed) return;
   if (connection.state == State::kConnecting) return connected(connection, index);
   if ((events & EPOLLOUT) != 0) write_some(connection, index);
+  if (connection.state == State::kClosed) return;  // a reset sets all the events at once
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(connection, index, MSG_DONTWAIT);
 }
 
@@ -177,10 +186,11 @@ void ClientThread::read_some(Connection& connection, unsigned index, int flags) 
 void ClientThread::complete(const Connection& connection, std::uint64_t now) {
   heard_ = now;
   const std::uint64_t from = run_.measure_from.load(std::memory_order_relaxed);
-  // Begun and ended within the measured time.
-  if (connection.asked_at < from || now > run_.measure_to.load(std::memory_order_relaxed)) return;
+  if (now < from || now > run_.measure_to.load(std::memory_order_relaxed)) return;
   ++transactions;
-  latency.add(now - connection.asked_at);
+  // A response that began in the warm-up is a transaction of the measured time, or each connection
+  // would be short of one; but its latency is partly the warm-up's.
+  if (connection.asked_at >= from) latency.add(now - connection.asked_at);
   const std::size_t second = (now - from) / 1'000'000'000U;
   if (second >= series.size()) series.resize(second + 1);
   ++series[second];
@@ -196,9 +206,11 @@ void ClientThread::count_silent() {
 }
 
 void ClientThread::lose(Connection& connection, int error, const char* what) {
+  if (connection.state == State::kClosed) return;
   std::string why = what;
   if (error != 0) why += std::string{": "} + std::strerror(error);
-  if (!asking_) failure = turned_away(run_.config->server, why);
+  if (!asking_)
+    failure = turned_away(run_.config->server, error != 0 ? std::strerror(error) : what);
   if (lost_why.empty()) lost_why = std::move(why);
   ++lost;
   connection.state = State::kClosed;

@@ -62,6 +62,7 @@ class ClientThread {
   void read_some(Connection& connection, unsigned index, int flags);
   void complete(const Connection& connection, std::uint64_t now);
   void count_silent();
+  /// Counts it once, however often it is called. error: of errno, or 0
   void lose(Connection& connection, int error, const char* what);
   void watch(Connection& connection, unsigned index, bool writable);
 

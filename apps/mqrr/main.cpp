@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -95,14 +96,35 @@ Exit ask(Arguments& arguments) {
 
 /// CLI::Range lets "nan" through.
 CLI::Validator seconds(double least, double most) {
-  const auto check = [least, most](const std::string& text) {
+  std::ostringstream range;
+  range << "SECONDS in [" << least << " - " << most << ']';
+  const auto check = [least, most, range = range.str()](const std::string& text) {
     double value = 0;
     const bool good = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
-    return good
-               ? std::string{}
-               : text + " is not in [" + std::to_string(least) + " - " + std::to_string(most) + "]";
+    return good ? std::string{} : "'" + text + "' is not " + range;
   };
-  return CLI::Validator{check, "SECONDS"};
+  return CLI::Validator{check, range.str()};
+}
+
+/// What was wrong. CLI11 complains of what is missing first; a word that it does not know is the
+/// cause of that mostly.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  const bool of_words =
+      code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::ExtrasError;
+  const auto unknown = app.remaining(true);
+  if (!of_words || unknown.empty()) return error.what();
+  if (app.get_subcommands().empty() && !unknown.front().starts_with('-')) {
+    return "'" + unknown.front() + "' is not a command; allowed: server, client";
+  }
+  return "'" + unknown.front() + "' is not expected";
+}
+
+/// The subcommand's help where there is one.
+Exit wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const auto parsed = app.get_subcommands();
+  const std::string of = parsed.empty() ? "" : " " + parsed.front()->get_name();
+  return failed(Error{0, complaint(app, error) + "; see mqrr" + of + " --help"}, Exit::kUsage);
 }
 
 void add_client(CLI::App& app, Arguments& arguments) {
@@ -154,7 +176,7 @@ Exit run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error) == 0 ? Exit::kDone : Exit::kUsage;
-    return failed(Error{0, std::string{error.what()} + "; see mqrr --help"}, Exit::kUsage);
+    return wrong_usage(app, error);
   }
   if (server->parsed() && arguments.address.empty()) arguments.address = "::";
   return server->parsed() ? serve(arguments) : ask(arguments);

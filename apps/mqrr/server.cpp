@@ -20,6 +20,9 @@ namespace {
 constexpr int kListenQueue = 65535;
 constexpr unsigned kAloneMs = 10;
 constexpr std::size_t kBufferBytes = 65536;
+constexpr const char* kFewDescriptors =
+    "starting the threads: no file descriptors are left; raise the limit (ulimit -Hn), or use "
+    "fewer --threads";
 
 Expected<Descriptor> listen_on(const Endpoint& at) {
   auto socket = tcp_socket(at.family());
@@ -32,6 +35,7 @@ Expected<Descriptor> listen_on(const Endpoint& at) {
     std::string text = "listening on " + at.text();
     if (error == EADDRINUSE) text += ": another program has this port; use --port";
     if (error == EADDRNOTAVAIL) text += ": no interface has this address; use --bind";
+    if (error == EACCES) text += ": low ports take root; use --port with 1024 or more";
     return fail(error, std::move(text));
   }
   if (::listen(socket->get(), kListenQueue) != 0) return fail(errno, "listening on " + at.text());
@@ -81,6 +85,8 @@ class Server::Worker {
     watch(wake, EPOLLIN, EPOLL_CTL_ADD);
     wake_ = wake;
   }
+
+  [[nodiscard]] bool has_descriptors() const noexcept { return poll_.valid() && spare_.valid(); }
 
   void loop() {
     std::array<epoll_event, 256> events;
@@ -211,13 +217,18 @@ Expected<std::unique_ptr<Server>> Server::start(const Config& config) {
   allow_most_descriptors();
   if (auto free = check_free(config.listen); !free) return tl::unexpected(free.error());
   std::unique_ptr<Server> server{new Server};
+  if (!server->wake_.valid()) return fail(kFewDescriptors);
   Endpoint at = config.listen;
   for (unsigned i = 0; i < config.threads; ++i) {
     auto listener = listen_on(at);
-    if (!listener) return tl::unexpected(listener.error());
+    if (!listener) {
+      return listener.error().code == EMFILE ? fail(kFewDescriptors)
+                                             : tl::unexpected(listener.error());
+    }
     server->port_ = port_of(listener->get());
     at = with_port(at, server->port_);  // with port 0 the first one chooses
     server->workers_.push_back(std::make_unique<Worker>(std::move(*listener), server->wake_.get()));
+    if (!server->workers_.back()->has_descriptors()) return fail(kFewDescriptors);
   }
   for (auto& worker : server->workers_) {
     server->threads_.emplace_back([worker = worker.get()] { worker->loop(); });

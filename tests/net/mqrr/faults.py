@@ -1,5 +1,6 @@
 """What can go wrong between mqrr's ends, and what it says: faults.py FOLDER_OF_THE_BUILD."""
 
+import re
 import signal
 
 from rr_checks import PROGRAMS, Mqrr, Pair, main, need, net
@@ -96,7 +97,7 @@ def limited(mqrr, limits):
 
 
 def few_descriptors(mqrr):
-    return refused(limited(mqrr, "100:100"), "--connections", 50, port=7, words=("114 are needed", "100 allowed", "ulimit -Hn"))
+    return refused(limited(mqrr, "100:100"), "--connections", 50, port=7, words=("115 are needed", "100 allowed", "ulimit -Hn"))
 
 
 def soft_limit_is_raised(lab, mqrr):
@@ -113,12 +114,29 @@ def server_without_descriptors(lab, mqrr):
     # Those that are turned away may hear of it before or after the others have begun.
     client = mqrr.ask("--connections", 50, "--duration", 1, port=other.number)
     figures, status, last = mqrr.answer(client, 30)
-    words = {2: "are the server's descriptors used up?", 3: "connections were lost (waiting for a response: Connection reset"}
+    words = {2: "no room for more: its descriptors (ulimit -Hn)", 3: "connections were lost (waiting for a response: Connection reset"}
     need(status in words and words[status] in last, f"exit {status}: {last}")
+    need("waiting for a response" not in last or status == 3, f"before any request: {last}")
     need(status == 2 or 0 < figures["lost"] < 50 and figures["transactions"] > 100, f"{figures}")
     status, said = lab.stop(server), other.said("server").strip().splitlines()[-1]
     need(status == 3 and " refused for want of descriptors" in said and " 0 refused" not in said, f"exit {status}: {said}")
     return f"{last}; {said}"
+
+
+def few_for_the_server(lab, mqrr):
+    """Under any limit it either has all that it needs or says what it lacks; four threads need 16."""
+    for limit in range(4, 16):
+        done = lab.run("b", "prlimit", f"--nofile={limit}:{limit}", *mqrr.program, "server", "--port", "6999", "--threads", "4",
+                       check=False, timeout=5)
+        need(done.returncode == 2 and re.search("fewer --threads|Too many open files|error while loading", done.stderr),
+             f"{limit} descriptors: exit {done.returncode}: {done.stderr}")
+    return done.stderr.strip()
+
+
+def low_port(lab, mqrr):
+    done = lab.run("b", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *mqrr.program, "server", check=False, timeout=5)
+    need(done.returncode == 2 and "low ports take root; use --port" in done.stderr, f"exit {done.returncode}: {done.stderr}")
+    return done.stderr.strip()
 
 
 def port_taken(lab, mqrr):
@@ -144,6 +162,8 @@ def body(checks):
         checks.check("too few descriptors", lambda: few_descriptors(mqrr))
         checks.check("soft limit raised", lambda: soft_limit_is_raised(lab, mqrr))
         checks.check("server without descriptors", lambda: server_without_descriptors(lab, mqrr))
+        checks.check("too few descriptors for a server", lambda: few_for_the_server(lab, mqrr))
+        checks.check("low port as nobody", lambda: low_port(lab, mqrr))
         checks.check("port taken", lambda: port_taken(lab, mqrr))
 
 
