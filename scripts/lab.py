@@ -39,7 +39,7 @@ class Unavailable(Exception):
     """This machine cannot do it at all (no root, no namespaces, no AF_XDP); the text says what."""
 
 
-def _die_with_parent():
+def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
@@ -149,7 +149,7 @@ class Lab:
         with open(log or os.devnull, "ab") as out:
             child = subprocess.Popen(["ip", "netns", "exec", self.namespace(who), *command],
                                      stdin=subprocess.DEVNULL, stdout=options.pop("stdout", out), stderr=out,
-                                     preexec_fn=_die_with_parent, **options)
+                                     preexec_fn=die_with_parent, **options)
         self.children.append(child)
         return child
 

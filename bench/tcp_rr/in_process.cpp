@@ -30,11 +30,13 @@ class Measurement {
   Measurement(RrBox& box, const InProcessPlan& plan, InProcessResult& result)
       : box_{box}, plan_{plan}, result_{result} {}
 
-  void run(Point& point) {
+  /// round: by which the figures of several points are compared
+  void run(Point& point, unsigned round) {
     if (!set_mode(point.mode) || !connect(point.flows)) return;
     box_.client().want(Client::Doing::kRequesting);
     warm_up(point.flows);
     measure(point);
+    point.rounds.push_back(round);
     disconnect(point.flows);
   }
 
@@ -186,7 +188,8 @@ void settle(RrBox& box, InProcessResult& result) {
   }
 }
 
-/// All modes in turn, round by round, so that what the host takes away it takes from all.
+/// All numbers of flows and all modes in turn, round by round, so that what the host takes away it
+/// takes from all.
 Expected<void> run_box(const Eal& eal, const InProcessPlan& plan, std::uint32_t work_ns,
                        const std::vector<std::uint32_t>& flows, InProcessResult& result) {
   const std::uint32_t most = *std::max_element(flows.begin(), flows.end());
@@ -197,15 +200,18 @@ Expected<void> run_box(const Eal& eal, const InProcessPlan& plan, std::uint32_t 
                            .rfs_flows = std::max(most, 65'536U)});
   if (!box) return tl::unexpected(box.error());
   Measurement measurement{**box, plan, result};
+  const std::size_t first = result.points.size();
   for (const std::uint32_t count : flows) {
-    const std::size_t first = result.points.size();
     for (const SteeringMode mode : plan.modes) {
       result.points.push_back({.mode = mode, .flows = count, .work_ns = work_ns});
     }
-    for (unsigned round = 0; round < plan.rounds; ++round) {
-      for (std::size_t i = 0; i < plan.modes.size(); ++i) measurement.run(result.points[first + i]);
+  }
+  for (unsigned round = 0; round < plan.rounds; ++round) {
+    for (std::size_t i = first; i < result.points.size(); ++i) {
+      measurement.run(result.points[i], round);
     }
-    std::fprintf(stderr, "in process: %u flows, %u ns of work: done\n", count, work_ns);
+    std::fprintf(stderr, "in process: %u ns of work: round %u of %u done\n", work_ns, round + 1,
+                 plan.rounds);
   }
   settle(**box, result);
   return {};
@@ -227,13 +233,15 @@ Expected<void> check_order(const Eal& eal, const InProcessPlan& plan, InProcessR
         if (auto set = (*box)->runtime().set_steering(steering); !set) {
           return tl::unexpected(set.error());
         }
-        measurement.run(points[checked ? 1 : 0]);
+        measurement.run(points[checked ? 1 : 0], round);
       }
     }
     std::vector<double> costs;  // of one round each: the CPUs' placement may change in between
-    for (std::size_t round = 0; round < points[0].tps.size() && round < points[1].tps.size();
-         ++round) {
-      costs.push_back(1e9 / points[1].tps[round] - 1e9 / points[0].tps[round]);
+    for (std::size_t i = 0; i < points[0].rounds.size(); ++i) {
+      const auto at = std::ranges::find(points[1].rounds, points[0].rounds[i]);
+      if (at == points[1].rounds.end()) continue;
+      const auto j = static_cast<std::size_t>(at - points[1].rounds.begin());
+      costs.push_back(1e9 / points[1].tps[j] - 1e9 / points[0].tps[i]);
     }
     result.check_ns.push_back(median(costs));
   }
@@ -243,6 +251,17 @@ Expected<void> check_order(const Eal& eal, const InProcessPlan& plan, InProcessR
 }
 
 }  // namespace
+
+std::vector<Unlike> unlike_shipped() {
+  const Config shipped;
+  return {{"idle", std::string{name_of(RrBox::kIdle)}, std::string{name_of(shipped.idle)},
+           "the client runs on the RX lcore, which must turn"},
+          {"rr.first_timeout_ms", std::to_string(RrBox::kFirstTimeoutMs),
+           std::to_string(RrSettings{}.first_timeout_ms),
+           "the client acknowledges with its next request, and a million flows wait long for it"},
+          {"steering.balance", RrBox::kBalance ? "on" : "off",
+           shipped.steering.balance ? "on" : "off", "nobody calls the balancer here"}};
+}
 
 Expected<InProcessResult> run_in_process(const Eal& eal, const InProcessPlan& plan) {
   InProcessResult result;

@@ -25,13 +25,14 @@ struct InProcessPlan {
   std::uint32_t window = 1'024;  ///< requests under way at once, at most
 };
 
-/// One mode at one point, all rounds.
+/// One mode at one point, all rounds that came about.
 struct Point {
   SteeringMode mode = SteeringMode::kNone;
   std::uint32_t flows = 0;
   std::uint32_t work_ns = 0;
-  std::vector<double> tps;     ///< transactions a second, one a round
-  std::vector<double> p50_us;  ///< of the response
+  std::vector<unsigned> rounds;  ///< which; the figures that follow have one value for each
+  std::vector<double> tps;       ///< transactions a second
+  std::vector<double> p50_us;    ///< of the response
   std::vector<double> p99_us;
   std::vector<double> hops_pct;     ///< transactions that were handed over
   std::vector<double> client_pct;   ///< share of its CPU that the client took
@@ -47,6 +48,15 @@ struct InProcessResult {
   std::vector<double> check_ns;
   std::vector<std::string> faults;  ///< what must not be: wrong responses, losses, no balance
 };
+
+/// A setting of the box that is not what mqsteerd is shipped with, and why.
+struct Unlike {
+  std::string setting;
+  std::string here;
+  std::string shipped;
+  std::string why;
+};
+[[nodiscard]] std::vector<Unlike> unlike_shipped();
 
 /// errors: a box that does not start
 [[nodiscard]] Expected<InProcessResult> run_in_process(const Eal& eal, const InProcessPlan& plan);

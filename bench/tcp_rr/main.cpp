@@ -29,6 +29,11 @@ void print(const InProcessResult& result) {
   std::printf("%-9s %9s %8s %12s %10s %10s %7s %9s %12s\n", "mode", "flows", "work ns", "tps",
               "p50 us", "p99 us", "hops %", "client %", "work cycles");
   for (const Point& point : result.points) {
+    if (point.rounds.empty()) {
+      std::printf("%-9s %9u %8u %12s\n", std::string{name_of(point.mode)}.c_str(), point.flows,
+                  point.work_ns, "n/a");
+      continue;
+    }
     std::printf("%-9s %9u %8u %12.0f %10.1f %10.1f %7.2f %9.1f %12.0f\n",
                 std::string{name_of(point.mode)}.c_str(), point.flows, point.work_ns,
                 median(point.tps), median(point.p50_us), median(point.p99_us),
@@ -38,15 +43,24 @@ void print(const InProcessResult& result) {
               result.checked, result.reordered);
   for (const double ns : result.check_ns) std::printf(" %.0f", ns);
   std::printf(" ns (by mode)\n");
+  for (const Unlike& each : unlike_shipped()) {
+    std::printf("unlike the shipped box: %s is %s, not %s: %s\n", each.setting.c_str(),
+                each.here.c_str(), each.shipped.c_str(), each.why.c_str());
+  }
   for (const std::string& fault : result.faults) std::printf("FAULT %s\n", fault.c_str());
 }
 
 Json to_json(const InProcessResult& result, const InProcessPlan& plan) {
   Json points = Json::array();
+  Json unlike = Json::object();
+  for (const Unlike& each : unlike_shipped()) {
+    unlike[each.setting] = {{"here", each.here}, {"shipped", each.shipped}, {"why", each.why}};
+  }
   for (const Point& point : result.points) {
     points.push_back({{"mode", name_of(point.mode)},
                       {"flows", point.flows},
                       {"work_ns", point.work_ns},
+                      {"rounds", point.rounds},
                       {"tps", point.tps},
                       {"p50_us", point.p50_us},
                       {"p99_us", point.p99_us},
@@ -57,6 +71,7 @@ Json to_json(const InProcessResult& result, const InProcessPlan& plan) {
   return {{"setup", "in process: one ring port of one RX queue, two lcores"},
           {"client_cpu", 0},
           {"client_where", "on the RX lcore, before each receive"},
+          {"unlike_shipped", std::move(unlike)},
           {"tsc_hz", tsc_hz()},
           {"window", plan.window},
           {"length_ms", plan.length_ms},
@@ -103,8 +118,15 @@ int run(int argc, char** argv) {
   if (!modes.empty()) options.plan.modes.clear();
   for (const std::string& mode : modes) {
     const auto parsed = parse_mode(mode);
-    if (!parsed) return failed(parsed.error());
+    if (!parsed) {
+      static_cast<void>(failed(parsed.error()));
+      return static_cast<int>(Exit::kUsage);
+    }
     options.plan.modes.push_back(*parsed);
+  }
+  // Before all the measuring, and leaving alone what an earlier run has written.
+  if (!options.json.empty() && !std::ofstream{options.json, std::ios::app}) {
+    return failed(Error{errno, "--json " + options.json + ": cannot be written"});
   }
   const auto eal = Eal::init({.file_prefix = "mqsteer-bench-rr",
                               .cpus = {0, 1},

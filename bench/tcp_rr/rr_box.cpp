@@ -71,7 +71,7 @@ Expected<std::unique_ptr<RrBox>> RrBox::start(const Config& config) {
                                                          .window = config.window});
 
   mqsteer::Config product;
-  product.idle = IdlePolicy::kPoll;
+  product.idle = kIdle;
   product.lcores = {0, 1};
   product.ports = {{.name = "nic", .device = "net_ring_nic"}};
   product.rr = {.port = "nic",
@@ -80,14 +80,12 @@ Expected<std::unique_ptr<RrBox>> RrBox::start(const Config& config) {
                 .work_ns = config.work_ns};
   product.steering.rfs_flows = config.rfs_flows;
   product.steering.order_check = config.order_check;
-  product.steering.balance = false;
+  product.steering.balance = kBalance;
   const std::vector<PortCapabilities> ports{
       test::ring_port(static_cast<std::uint16_t>(port), "nic", kLcores)};
   auto settings = rr_settings(product.rr, ports[0].id, {0x02, 0, 0, 0, 0, 0x09}, 1500);
   if (!settings) return tl::unexpected(settings.error());
-  // The client acknowledges with its next request only, and of a million flows each has its turn
-  // twice a second: an echo must not be taken for lost by then.
-  settings->first_timeout_ms = 10'000;
+  settings->first_timeout_ms = kFirstTimeoutMs;
   PlanInput input{.config = product,
                   .lcores = {LcoreId{0}, LcoreId{1}},
                   .ports = {facts_of(ports[0], product.ports[0])},

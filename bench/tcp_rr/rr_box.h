@@ -36,6 +36,12 @@ class RrBox {
   [[nodiscard]] Client& client() noexcept { return *client_; }
   [[nodiscard]] const RrShared& rr() const noexcept { return *rr_; }
 
+  /// The client acknowledges with its next request only, and of a million flows each has its turn
+  /// twice a second: an echo must not be taken for lost by then.
+  static constexpr std::uint32_t kFirstTimeoutMs = 10'000;
+  static constexpr IdlePolicy kIdle = IdlePolicy::kPoll;
+  static constexpr bool kBalance = false;
+
  private:
   RrBox() = default;
   static constexpr std::uint32_t kRingSlots = 8192;

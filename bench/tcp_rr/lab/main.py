@@ -33,8 +33,11 @@ def words_of(allowed):
 
 def numbers(least, most):
     def parse(text):
-        values = [int(word) for word in text.split(",")]
-        if any(not least <= value <= most for value in values):
+        try:
+            values = [int(word) for word in text.split(",")]
+        except ValueError:
+            values = []
+        if not values or any(not least <= value <= most for value in values):
             raise argparse.ArgumentTypeError(f"{text}; allowed: {least} to {most}")
         return values
     return parse
@@ -42,11 +45,21 @@ def numbers(least, most):
 
 def one(kind, least, most):
     def parse(text):
-        value = kind(text)
+        try:
+            value = kind(text)
+        except ValueError:
+            value = least - 1
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{text}; allowed: {least} to {most}")
         return value
     return parse
+
+
+class Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Descriptions as they stand, and every default."""
+
+    def _get_help_string(self, action):
+        return action.help if action.default is None or action.default is False else super()._get_help_string(action)
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,10 +67,9 @@ class Parser(argparse.ArgumentParser):
         self.exit(1, f"bench tcp-rr: {message}; see --help\n")
 
 
-def parse(arguments):
-    parser = Parser(prog="bench tcp-rr", description=__doc__.split("\n\n")[1],
-                    formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("programs", metavar="FOLDER_OF_THE_BUILD")
+def make_parser(description=__doc__.split("\n\n")[1], **more):
+    parser = Parser(prog="bench tcp-rr", description=description, formatter_class=Formatter, allow_abbrev=False, **more)
+    parser.add_argument("programs", help=argparse.SUPPRESS)  # what scripts/bench has built
     add = parser.add_argument
     add("--setups", type=words_of(setups.SETUPS), default=["b", "c", "d"], help="of b, c, d")
     add("--modes", type=words_of(setups.MODES), default=list(setups.MODES), help="of (b) and (c)")
@@ -75,6 +87,10 @@ def parse(arguments):
     add("--json", metavar="FILE", help="write all figures to this file")
     add("--plots", metavar="FOLDER", help="write plots there, as PNG and SVG; takes gnuplot")
     add("--quick", action="store_true", help="one short round of 50 connections: does it work at all?")
+    return parser
+
+
+def parse(parser, arguments):
     plan = parser.parse_args(arguments)
     if plan.quick:
         plan.connections, plan.rounds, plan.duration, plan.warmup = [50], 1, 0.4, 0.1
@@ -137,6 +153,8 @@ def machine():
 
 def check(plan):
     """What would only be noticed after all the measuring."""
+    if os.geteuid() != 0:
+        raise net.Unavailable("needs root: it makes network namespaces")
     for program in ("mqrr", "mqsteerd", "mqsteerctl"):
         if not os.access(pathlib.Path(plan.programs) / "apps" / program / program, os.X_OK):
             raise net.Unavailable(f"{plan.programs}: {program} is not built there")
@@ -144,14 +162,20 @@ def check(plan):
         plots.check(plan.plots)
     if plan.json:
         try:
-            pathlib.Path(plan.json).write_text("")
+            with pathlib.Path(plan.json).open("a", encoding="utf-8"):  # an older run's figures stay until there are new ones
+                pass
         except OSError as fault:
             raise net.Unavailable(f"--json: {fault}") from fault
 
 
 def main(arguments):
-    plan = parse(arguments)
+    plan = parse(make_parser(), arguments)
     net.quit_on_signals()
+    return measure_all(plan)
+
+
+def measure_all(plan):
+    """Measures as planned, and says and writes what came out. returns: the exit code"""
     result = {"bench": "tcp-rr", "machine": machine(), "plan": {name: value for name, value in vars(plan).items() if name not in ("programs", "json", "plots")},
               "setups": {key: setups.SETUPS[key].what for key in plan.setups}, "points": [], "faults": []}
     begin = time.monotonic()
@@ -170,7 +194,11 @@ def main(arguments):
     if plan.json:
         pathlib.Path(plan.json).write_text(json.dumps(result, indent=2) + "\n")
     if plan.plots:
-        print("\n".join(f"plot: {file}" for file in plots.draw(result, plan.plots)))
+        try:
+            print("\n".join(f"plot: {file}" for file in plots.draw(result, plan.plots)))
+        except (net.Fault, OSError) as fault:
+            print(f"bench tcp-rr: plots: {fault}", file=sys.stderr)
+            return 3
     return 3 if result["faults"] else 0
 
 

@@ -3,6 +3,7 @@
 import math
 import pathlib
 import shutil
+import tempfile
 
 from report import middle
 from setups import net
@@ -14,7 +15,12 @@ FIGURES = {"tps": ("tps", "transactions per second", ""), "p99": ("p99_us", "p99
 def check(folder):
     if shutil.which("gnuplot") is None:
         raise net.Unavailable("--plots takes gnuplot; install the package gnuplot-nox")
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as fault:
+        raise net.Unavailable(f"--plots: {fault}") from fault
 
 
 def table(points, value):
