@@ -58,7 +58,7 @@ struct alignas(64) Connection {
   std::uint32_t hash = 0;            ///< flow hash at the SYN: its entry in the owner table
   std::uint32_t buffer = kNoBuffer;  ///< where the echo is; kNoBuffer: in inline_bytes
   std::uint16_t buffer_at = 0;       ///< where in the buffer the echo begins; it wraps there
-  std::uint8_t retries = 0;          ///< of the timer, since the client last acknowledged
+  std::uint8_t retries = 0;          ///< of this kind of timer, since the client last acknowledged
   bool timed : 1 = false;            ///< has an entry in the timer queue, which outlives it
   bool probed : 1 = false;           ///< one byte behind sent_to was sent as a window probe
   bool was_challenged : 1 = false;

@@ -332,7 +332,8 @@ class Engine {
     timers_.ask(c, table_.index_of(c), now_);
   }
 
-  /// The timer that the connection's state calls for runs on, or starts.
+  /// The timer that the connection's state calls for runs on, or starts. One of another kind starts
+  /// afresh: a window that was closed for long says nothing of what is lost when it opens.
   void set_timer(Connection& c) noexcept {
     Timer wanted = Timer::kNone;
     if (c.next != c.unacked) {
@@ -343,6 +344,7 @@ class Engine {
     if (wanted == Timer::kNone) {
       c.timer = Timer::kNone;
     } else if (c.timer != wanted) {
+      c.retries = 0;
       start(c, wanted, shared_.settings().first_timeout_ms);
     }
   }

@@ -411,6 +411,27 @@ TEST_F(RrLoss, KeepAliveProbeIsAnswered) {
   EXPECT_EQ(box.reply()->ack, client.seq);
 }
 
+TEST_F(RrLoss, ClosedWindowWaitedForDoesNotCountAgainstWhatIsSentWhenItOpens) {
+  client.connect();
+  client.base.window = 0;
+  client.send("hello");
+  box.reply();
+  for (int i = 0; i < 12; ++i) {  // through every step of the probes' backoff
+    box.pass_until_sent(60'000);
+    box.reply();
+    client.send(ACK);
+  }
+  client.base.window = 60'000;
+  client.send(ACK);
+  const auto lost = box.reply();
+  ASSERT_TRUE(lost);
+  box.pass(199);
+  EXPECT_TRUE(box.silent());
+  EXPECT_LE(box.pass_until_sent(kSlack), kSlack);
+  EXPECT_EQ(box.reply()->text, text_of("hello"));
+  EXPECT_EQ(box.connections(), 1U);
+}
+
 TEST_F(RrLoss, SegmentOfNoConnectionIsReset) {
   Tcp stray = client.segment(ACK, text_of("x"));
   stray.ack = 4711;
