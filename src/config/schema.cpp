@@ -1,12 +1,13 @@
 #include "config/schema.h"
 
 #include "config/device_name.h"
+#include "config/host_address.h"
 #include "config/schema_values.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstdint>
 
 namespace mqsteer::schema {
 namespace {
@@ -110,18 +111,11 @@ std::string flaw_of_no_name(std::string_view text) {
   return text.empty() ? "" : flaw_of_name(text);
 }
 
-std::string flaw_of_address(int family, std::string_view text, std::string_view what) {
-  in6_addr address{};
-  const bool good = text.empty() || ::inet_pton(family, std::string{text}.c_str(), &address) == 1;
-  return good ? "" : in_quotes(text) + " is not an " + std::string{what} + " address";
-}
-
-std::string flaw_of_ipv4(std::string_view text) {
-  return flaw_of_address(AF_INET, text, "IPv4");
-}
-
-std::string flaw_of_ipv6(std::string_view text) {
-  return flaw_of_address(AF_INET6, text, "IPv6");
+template <std::size_t kBytes>
+std::string flaw_of_address(std::string_view text) {
+  std::array<std::uint8_t, kBytes> address{};
+  const std::string flaw = text.empty() ? "" : read_host_address(text, address);
+  return flaw.empty() ? "" : in_quotes(text) + " " + flaw;
 }
 
 constexpr std::string_view kNameForm = "1..31 of the characters a-z A-Z 0-9 _ . -";
@@ -265,9 +259,9 @@ const std::vector<Key<RrConfig>>& keys<RrConfig>() {
   static const std::vector<Key<S>> table = {
       row<&S::port>("port", {.form = "the name of a port, \"\" for none", .flaw = flaw_of_no_name},
                     {"The port that answers; it is in no bridge."}),
-      row<&S::ipv4>("ipv4", {.form = "an IPv4 address, \"\" for none", .flaw = flaw_of_ipv4},
+      row<&S::ipv4>("ipv4", {.form = "an IPv4 address, \"\" for none", .flaw = flaw_of_address<4>},
                     {"The address it answers for: ARP, ICMP echo, TCP."}),
-      row<&S::ipv6>("ipv6", {.form = "an IPv6 address, \"\" for none", .flaw = flaw_of_ipv6},
+      row<&S::ipv6>("ipv6", {.form = "an IPv6 address, \"\" for none", .flaw = flaw_of_address<16>},
                     {"The same for IPv6: neighbour solicitations, ICMPv6 echo, TCP."}),
       row<&S::tcp_port>("tcp_port", {.min = 1, .max = 65535}, {"The TCP port that echoes."}),
       row<&S::connections>("connections", {.min = 16, .max = 4194304, .unit = "connections"},

@@ -1,38 +1,23 @@
 #include "handlers/rr/settings.h"
 
+#include "config/host_address.h"
 #include "handlers/rr/connection_table.h"
 #include "handlers/rr/counters.h"
 #include "handlers/rr/echo_store.h"
 #include "handlers/rr/owner_table.h"
 #include "handlers/rr/timer_queue.h"
 
-#include <arpa/inet.h>
-
-#include <algorithm>
+#include <string>
 
 namespace mqsteer {
 namespace {
 
-/// The addresses that a host can have: no group, not unspecified, no loopback.
-bool can_be_ours(const Ipv4Address& address) noexcept {
-  return address[0] != 0 && address[0] != 127 && address[0] < 224;
-}
-bool can_be_ours(const Ipv6Address& address) noexcept {
-  const bool high_zero =
-      std::all_of(address.begin(), address.end() - 1, [](auto b) { return b == 0; });
-  return address[0] != 0xff && !(high_zero && address[15] <= 1);
-}
-
 template <class Address>
-Expected<std::optional<Address>> read_address(const std::string& text, const char* key,
-                                              int family) {
+Expected<std::optional<Address>> read_address(const std::string& text, const char* key) {
   if (text.empty()) return std::nullopt;
   Address address{};
-  if (inet_pton(family, text.c_str(), address.data()) != 1) {
-    return fail(std::string{key} + ": " + text + " is no address of this kind");
-  }
-  if (!can_be_ours(address)) {
-    return fail(std::string{key} + ": " + text + " cannot be the address of a host");
+  if (const std::string flaw = read_host_address(text, address); !flaw.empty()) {
+    return fail(std::string{key} + ": " + text + " " + flaw);
   }
   return address;
 }
@@ -57,9 +42,9 @@ Expected<void> check(const RrSettings& settings) {
 
 Expected<RrSettings> rr_settings(const RrConfig& config, PortId port, const MacAddress& mac,
                                  std::uint16_t mtu) {
-  auto ipv4 = read_address<Ipv4Address>(config.ipv4, "rr.ipv4", AF_INET);
+  auto ipv4 = read_address<Ipv4Address>(config.ipv4, "rr.ipv4");
   if (!ipv4) return tl::unexpected(ipv4.error());
-  auto ipv6 = read_address<Ipv6Address>(config.ipv6, "rr.ipv6", AF_INET6);
+  auto ipv6 = read_address<Ipv6Address>(config.ipv6, "rr.ipv6");
   if (!ipv6) return tl::unexpected(ipv6.error());
   const RrSettings settings{.port = port,
                             .mac = mac,

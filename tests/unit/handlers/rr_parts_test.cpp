@@ -1,5 +1,6 @@
 // The pieces alone: checksum, SipHash, clock, settings, counters.
 
+#include "config/validate.h"
 #include "fake_outbox.h"
 #include "handlers/rr/checksum.h"
 #include "handlers/rr/clock.h"
@@ -16,6 +17,7 @@
 #include <random>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mqsteer::test {
@@ -112,7 +114,8 @@ TEST(RrSettingsFromConfig, AddressesAreReadAndFiguresTaken) {
 TEST(RrSettingsFromConfig, WhatCannotWorkIsRefusedByName) {
   using testing::HasSubstr;
   EXPECT_THAT(settings_of({}).error().message, HasSubstr("rr.ipv4"));
-  EXPECT_THAT(settings_of({.ipv4 = "10.0.0"}).error().message, HasSubstr("10.0.0 is no address"));
+  EXPECT_THAT(settings_of({.ipv4 = "10.0.0"}).error().message,
+              HasSubstr("10.0.0 is not an IPv4 address"));
   EXPECT_THAT(settings_of({.ipv4 = "224.0.0.1"}).error().message, HasSubstr("cannot be"));
   EXPECT_THAT(settings_of({.ipv6 = "10.0.0.1"}).error().message, HasSubstr("rr.ipv6"));
   EXPECT_THAT(settings_of({.ipv6 = "::1"}).error().message, HasSubstr("cannot be"));
@@ -122,6 +125,26 @@ TEST(RrSettingsFromConfig, WhatCannotWorkIsRefusedByName) {
               HasSubstr("rr.connections"));
   EXPECT_THAT(settings_of({.ipv4 = "10.0.0.1", .work_ns = 1'000'001}).error().message,
               HasSubstr("rr.work_ns"));
+}
+
+/// What `mqsteerd --check` says of an address, and what its start says.
+TEST(RrSettingsFromConfig, AddressesThatStartRefusesAreRefusedByTheCheckToo) {
+  const auto verdicts = [](const RrConfig& rr) {
+    Config config;
+    config.ports = {{.name = "left", .device = "eth1"}};
+    config.rr = rr;
+    config.rr.port = "left";
+    return std::pair{validate(config).has_value(), settings_of(rr).has_value()};
+  };
+  for (const char* text :
+       {"127.0.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0", "0.1.2.3", "10.1"})
+    EXPECT_EQ(verdicts({.ipv4 = text}), std::pair(false, false)) << text;
+  for (const char* text : {"::", "::1", "ff02::1", "10.0.0.1", "fe80::1%lo"})
+    EXPECT_EQ(verdicts({.ipv6 = text}), std::pair(false, false)) << text;
+  for (const char* text : {"10.0.0.1", "1.0.0.0", "223.255.255.255"})
+    EXPECT_EQ(verdicts({.ipv4 = text}), std::pair(true, true)) << text;
+  for (const char* text : {"2001:db8::1", "fe80::1", "fd00::"})
+    EXPECT_EQ(verdicts({.ipv6 = text}), std::pair(true, true)) << text;
 }
 
 /// Counts what is taken from it.
