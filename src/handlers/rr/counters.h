@@ -17,9 +17,11 @@ enum class RrCount : std::uint8_t {
   kConnectionsClosed,    ///< by FIN, both ways
   kConnectionsReset,     ///< by the client's RST
   kConnectionsTimedOut,  ///< reset by us: retransmitted too often, or idle for too long
-  kConnectionsRefused,   ///< SYNs answered with RST: no room for another connection
-  kHandshakesFailed,     ///< half-open connections that ended: RST, or no ACK for SYN-ACK
-  kSynDropped,           ///< SYNs lost in a race for who owns the flow; the client sends them again
+  kConnectionsRefused,   ///< SYNs dropped: no room for another connection; the client sends them
+                         ///< again
+  kHandshakesFailed,     ///< half-open connections that ended: RST, no ACK for SYN-ACK, or replaced
+  kHandshakesReplaced,  ///< of those: all places were in use, and a newer SYN took the oldest one's
+  kSynDropped,          ///< SYNs lost in a race for who owns the flow; the client sends them again
   // traffic of connections
   kTransactions,      ///< data segments echoed
   kEchoedBytes,       ///< data bytes taken in, each echoed once
@@ -58,24 +60,43 @@ enum class RrCount : std::uint8_t {
 inline constexpr std::size_t kRrCounts = static_cast<std::size_t>(RrCount::kCount);
 
 inline constexpr std::array<std::string_view, kRrCounts> kRrCountNames = {
-    "connections_opened",  "connections_closed",
-    "connections_reset",   "connections_timed_out",
-    "connections_refused", "handshakes_failed",
-    "syn_dropped",         "transactions",
-    "echoed_bytes",        "acks_received",
-    "retransmits",         "window_probes",
-    "out_of_order",        "old_duplicates",
-    "outside_window",      "no_buffer",
-    "challenge_acks",      "challenges_spared",
-    "resets_ignored",      "resets_sent",
-    "arp_answers",         "neighbour_answers",
-    "icmp_answers",        "bad_checksum",
-    "malformed",           "tagged",
-    "fragments",           "ip_options",
-    "segmented_mbufs",     "not_for_us",
-    "bad_source",          "unwanted",
-    "unanswered",          "work_samples",
-    "work_cycles"};
+    "connections_opened",
+    "connections_closed",
+    "connections_reset",
+    "connections_timed_out",
+    "connections_refused",
+    "handshakes_failed",
+    "handshakes_replaced",
+    "syn_dropped",
+    "transactions",
+    "echoed_bytes",
+    "acks_received",
+    "retransmits",
+    "window_probes",
+    "out_of_order",
+    "old_duplicates",
+    "outside_window",
+    "no_buffer",
+    "challenge_acks",
+    "challenges_spared",
+    "resets_ignored",
+    "resets_sent",
+    "arp_answers",
+    "neighbour_answers",
+    "icmp_answers",
+    "bad_checksum",
+    "malformed",
+    "tagged",
+    "fragments",
+    "ip_options",
+    "segmented_mbufs",
+    "not_for_us",
+    "bad_source",
+    "unwanted",
+    "unanswered",
+    "work_samples",
+    "work_cycles",
+};
 static_assert(!kRrCountNames.back().empty(), "every counter has a name");
 
 [[nodiscard]] constexpr std::string_view name_of(RrCount count) noexcept {

@@ -4,6 +4,7 @@
 #include "handlers/rr/connection_table.h"
 #include "handlers/rr/echo_store.h"
 #include "handlers/rr/extra_work.h"
+#include "handlers/rr/half_open.h"
 #include "handlers/rr/rules.h"
 #include "handlers/rr/sender.h"
 #include "handlers/rr/shared.h"
@@ -36,6 +37,9 @@ class Engine {
   static constexpr std::uint8_t kMostSynAckRetries = 4;  ///< 31 s in all
   static constexpr std::uint64_t kTimerWaitMs = 50;      ///< how late a timer may be
   static constexpr std::uint64_t kChallengeMs = 200;
+  /// A half-open connection keeps its place for as long, whoever else wants it: a client that is
+  /// near answers sooner. A flood keeps others out only with more SYNs than there are places in it.
+  static constexpr std::uint64_t kHalfOpenGraceMs = 20;
 
   Engine(RrShared& shared, WorkerId worker, std::pmr::memory_resource& memory)
       : shared_{shared},
@@ -43,6 +47,7 @@ class Engine {
         counters_{shared.own_counters(worker)},
         worker_{worker},
         table_{shared.settings().connections, shared.keys().connections, memory},
+        half_open_{table_},
         echoes_{shared.settings().buffers(), shared.settings().buffer_bytes(), memory},
         sender_{local_, echoes_, counters_},
         timers_{shared.settings().connections, shared.clock().ticks(kTimerWaitMs), memory},
@@ -68,9 +73,11 @@ class Engine {
   }
 
   /// A SYN of a client that there is no connection of. The flow must have been claimed for us.
+  /// Where all connections are in use, the oldest half-open one gives way.
   /// returns: false where there is no room for it; the packet is still yours, and the claim
   bool open(const Segment& syn, std::uint32_t bucket, const PacketMeta& packet) noexcept {
     Connection* made = table_.add(syn.peer, bucket);
+    if (made == nullptr && make_room()) made = table_.add(syn.peer, bucket);
     if (made == nullptr) return false;
     made->hash = packet.hash;
     made->state = State::kSynReceived;
@@ -148,6 +155,8 @@ class Engine {
   void listen(Connection& c, const Segment& syn, Carrier& carrier) noexcept {
     const bool again = c.timer == Timer::kSynAck && c.receive_next == syn.sequence + 1;
     if (!again) {
+      if (c.timer == Timer::kSynAck) half_open_.remove(c);
+      half_open_.add(c);
       c.receive_next = syn.sequence + 1;
       c.unacked = first_sequence(shared_.keys().sequence, syn.peer, local_.tcp_port) +
                   shared_.clock().isn_clock(tsc_);
@@ -161,6 +170,16 @@ class Engine {
     }
     c.mac = syn.mac;
     if (!sender_.send_syn_ack(c, carrier)) counters_.add(RrCount::kUnanswered);
+  }
+
+  /// A place in the full table. returns: false where nobody can give way
+  bool make_room() noexcept {
+    Connection* oldest = half_open_.oldest();
+    if (oldest == nullptr) return false;
+    if (!is_due(oldest->last_heard + shared_.clock().ticks(kHalfOpenGraceMs), now_)) return false;
+    counters_.add(RrCount::kHandshakesReplaced);
+    drop(*oldest, RrCount::kHandshakesFailed);
+    return true;
   }
 
   void answer_outside(Connection& c, const Segment& s, Carrier& carrier) noexcept {
@@ -199,6 +218,7 @@ class Engine {
   }
 
   void complete_handshake(Connection& c, const Segment& s) noexcept {
+    half_open_.remove(c);
     c.unacked = s.ack;
     c.state = State::kEstablished;
     c.timer = Timer::kNone;
@@ -419,6 +439,7 @@ class Engine {
 
   void drop(Connection& c, RrCount why) noexcept {
     counters_.add(why);
+    if (c.state == State::kSynReceived) half_open_.remove(c);
     echoes_.discard_all(c);
     shared_.owners().release(c.hash, worker_);
     table_.remove(c);
@@ -430,6 +451,7 @@ class Engine {
   RrCounters& counters_;
   WorkerId worker_;
   ConnectionTable table_;
+  HalfOpen half_open_;
   EchoStore echoes_;
   Sender<Out> sender_;
   TimerQueue timers_;

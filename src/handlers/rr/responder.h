@@ -189,19 +189,18 @@ class Responder {
       case OwnerTable::Claim::kOurs:
         if (engine_->open(item.frame.segment, item.bucket, item.packet)) return;
         shared_->owners().release(item.packet.hash, worker_);
-        return refuse_connection(item);
+        return drop_syn(item, RrCount::kConnectionsRefused, outbox);
       case OwnerTable::Claim::kFull:
-        return refuse_connection(item);
-      case OwnerTable::Claim::kAnother:
-        break;
+        return drop_syn(item, RrCount::kConnectionsRefused, outbox);
+      case OwnerTable::Claim::kAnother:  // the next one finds the owner
+        return drop_syn(item, RrCount::kSynDropped, outbox);
     }
-    counters_->add(RrCount::kSynDropped);  // the client sends it again, and finds the owner
-    outbox.consume(item.packet);
   }
 
-  void refuse_connection(const Item& item) noexcept {
-    counters_->add(RrCount::kConnectionsRefused);
-    engine_->refuse(item.frame.segment, item.packet);
+  /// Without an answer: the client sends it again, where RST would end its attempt.
+  void drop_syn(const Item& item, RrCount why, Out& outbox) noexcept {
+    counters_->add(why);
+    outbox.consume(item.packet);
   }
 
   void answer_neighbour(const Item& item, Out& outbox) noexcept {

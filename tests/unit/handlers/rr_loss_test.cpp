@@ -467,21 +467,94 @@ TEST_F(RrLoss, RstOfNoConnectionIsNeverAnswered) {
   EXPECT_EQ(box.count(RrCount::kResetsIgnored), 3U);
 }
 
-TEST_F(RrLoss, ConnectionBeyondTheLimitIsRefusedAndTheOthersGoOn) {
-  std::vector<ScriptedClient> clients;
-  for (std::uint16_t i = 0; i < 64; ++i) {
-    clients.emplace_back(box, false, static_cast<std::uint16_t>(1000 + i));
-    clients.back().connect();
+/// The table of 64 connections is full of others.
+class RrFull : public RrLoss {
+ protected:
+  RrFull() {
+    for (std::uint16_t i = 0; i < 64; ++i) {
+      others.emplace_back(box, false, static_cast<std::uint16_t>(1000 + i));
+    }
   }
-  client.send(SYN);
-  EXPECT_EQ(client.heard().flags, unsigned{RST | ACK});
+  void half_open(std::size_t from) {
+    for (; from < others.size(); ++from) {
+      others[from].send(SYN);
+      others[from].heard();
+    }
+  }
+  std::vector<ScriptedClient> others;
+};
+
+TEST_F(RrFull, SynBeyondTheLimitIsDroppedAndItsRepetitionServedWhenThereIsRoom) {
+  for (ScriptedClient& each : others) each.connect();
+  const Tcp syn = client.segment(SYN);
+  box.pass(100);
+  box.receive(syn);
+  EXPECT_TRUE(box.silent()) << "RST would end the client's attempt";
   EXPECT_EQ(box.count(RrCount::kConnectionsRefused), 1U);
-  clients[0].send("x");
-  EXPECT_EQ(clients[0].heard().text, text_of("x"));
-  clients[1].close();
-  client.seq += 5000;
+  others[0].send("x");
+  EXPECT_EQ(others[0].heard().text, text_of("x"));
+  others[1].close();
   client.connect();
   EXPECT_EQ(box.shared.owners().count(), 64U);
+}
+
+TEST_F(RrFull, HalfOpenFloodDoesNotKeepAClientOut) {
+  half_open(0);
+  box.pass(25);
+  client.connect();
+  client.send("x");
+  EXPECT_EQ(client.heard().text, text_of("x"));
+  EXPECT_EQ(box.connections(), 64U);
+  EXPECT_EQ(box.shared.owners().count(), 64U);
+  EXPECT_EQ(box.count(RrCount::kHandshakesReplaced), 1U);
+  EXPECT_EQ(box.count(RrCount::kHandshakesFailed), 1U);
+}
+
+TEST_F(RrFull, TheOldestHalfOpenConnectionGivesWay) {
+  half_open(0);
+  others[2].send(ACK);  // no longer half-open
+  others[3].send(RST);
+  others[0].seq = 77'777;  // tries anew, and so is the newest one
+  others[0].send(SYN);
+  others[0].heard();
+  ScriptedClient fills{box, false, 999};
+  fills.connect();
+  box.pass(25);
+  client.connect();
+  others[1].send(ACK);
+  EXPECT_EQ(box.reply()->flags, unsigned{RST});
+  for (const std::size_t i : {0U, 2U, 4U, 63U}) {
+    others[i].send(ACK);
+    others[i].send("x");
+    EXPECT_EQ(others[i].heard().text, text_of("x")) << i;
+  }
+}
+
+TEST_F(RrFull, HalfOpenConnectionsOfJustNowAreLeftTimeToAnswer) {
+  half_open(0);
+  client.send(SYN);
+  EXPECT_TRUE(box.silent());
+  EXPECT_EQ(box.count(RrCount::kConnectionsRefused), 1U);
+  for (ScriptedClient& each : others) each.send(ACK);
+  EXPECT_EQ(box.count(RrCount::kConnectionsOpened), 64U);
+}
+
+TEST_F(RrFull, OpenConnectionsNeverGiveWay) {
+  for (std::size_t i = 0; i < 63; ++i) others[i].connect();
+  half_open(63);
+  for (std::uint16_t port = 2000; port < 2100; ++port) {
+    box.pass(25);
+    ScriptedClient flood{box, false, port};
+    flood.send(SYN);
+    flood.heard();
+  }
+  EXPECT_EQ(box.count(RrCount::kHandshakesReplaced), 100U);
+  for (std::size_t i = 0; i < 63; ++i) {
+    others[i].send("x");
+    EXPECT_EQ(others[i].heard().text, text_of("x"));
+  }
+  box.pass(60'000);
+  EXPECT_EQ(box.shared.owners().count(), 63U) << "the last half-open one timed out";
 }
 
 }  // namespace
