@@ -66,7 +66,7 @@ Client::Client(Config config) : config_{std::move(config)} {
 void Client::prepare(std::uint32_t flows) {
   flows_.assign(flows, Flow{});
   ready_.assign(std::bit_ceil(flows), 0);
-  ready_head_ = ready_tail_ = 0;
+  ready_head_ = ready_tail_ = request_turn_ = 0;
   turn_ = 0;
   connected_ = 0;
   reset_ = 0;
@@ -95,18 +95,28 @@ void Client::take_responses() noexcept {
     const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(mbufs.data()),
                                                      mbufs.size(), nullptr);
     for (unsigned i = 0; i < count; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
+    std::array<std::uint32_t, kBurst> indices;
     for (unsigned i = 0; i < count; ++i) {
-      judge(*mbufs[i]);
+      indices[i] = index_of(*mbufs[i]);
+      if (indices[i] < flows_.size()) __builtin_prefetch(&flows_[indices[i]], 1);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      judge(*mbufs[i], indices[i]);
       keep(mbufs[i]);
     }
   }
 }
 
-void Client::judge(const rte_mbuf& mbuf) noexcept {
+/// The connection that a response is for; may be none of ours.
+std::uint32_t Client::index_of(const rte_mbuf& mbuf) const noexcept {
   const auto* frame = rte_pktmbuf_mtod(&mbuf, const Frame*);
   const std::uint32_t client = rte_be_to_cpu_32(frame->ip.dst_addr) - kFirstClient;
   const std::uint32_t port = rte_be_to_cpu_16(frame->tcp.dst_port);
-  const std::uint32_t index = (client << kPortBits) + (port - kFirstPort);
+  return (client << kPortBits) + (port - kFirstPort);
+}
+
+void Client::judge(const rte_mbuf& mbuf, std::uint32_t index) noexcept {
+  const auto* frame = rte_pktmbuf_mtod(&mbuf, const Frame*);
   const std::uint8_t flags = frame->tcp.tcp_flags & (kSyn | kRst | kAck);
   const auto wrong = [this] {
     wrong_.store(wrong_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -128,7 +138,26 @@ void Client::accept(Flow& flow, std::uint32_t index, std::uint32_t sequence) noe
   flow.expected = sequence + 1;
   flow.state = State::kReady;
   to_acknowledge_.push_back(index);
-  ready_[ready_tail_++ & (ready_.size() - 1)] = index;
+  has_become_ready(index);
+}
+
+void Client::has_become_ready(std::uint32_t index) noexcept {
+  if (!takes_turns()) ready_[ready_tail_ & (ready_.size() - 1)] = index;
+  ++ready_tail_;
+}
+
+std::uint32_t Client::next_ready() noexcept {
+  ++ready_head_;
+  if (!takes_turns()) {
+    // The flow after the next burst, so that its line is here by then.
+    __builtin_prefetch(&flows_[ready_[(ready_head_ + kBurst) & (ready_.size() - 1)]]);
+    return ready_[(ready_head_ - 1) & (ready_.size() - 1)];
+  }
+  while (true) {  // there is one that is ready, and most are
+    const std::uint32_t index = request_turn_;
+    request_turn_ = index + 1 < flows_.size() ? index + 1 : 0;
+    if (flows_[index].state == State::kReady) return index;
+  }
 }
 
 void Client::complete(Flow& flow, std::uint32_t index) noexcept {
@@ -138,7 +167,7 @@ void Client::complete(Flow& flow, std::uint32_t index) noexcept {
   ++latencies_[std::min<std::uint64_t>(shift * 32 + (cycles >> shift), kLatencyBuckets - 1)];
   ++flow.expected;
   flow.state = State::kReady;
-  ready_[ready_tail_++ & (ready_.size() - 1)] = index;
+  has_become_ready(index);
   outstanding_.store(outstanding_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   transactions_.store(transactions_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -172,9 +201,7 @@ void Client::make_due(rte_mbuf& mbuf) noexcept {
     flow.state = State::kSynSent;
     return;
   }
-  const std::uint32_t index = ready_[ready_head_++ & (ready_.size() - 1)];
-  // The flow after the next burst, so that its line is here by then.
-  __builtin_prefetch(&flows_[ready_[(ready_head_ + kBurst) & (ready_.size() - 1)]]);
+  const std::uint32_t index = next_ready();
   Flow& flow = flows_[index];
   flow.byte = static_cast<std::uint8_t>(flow.next * 31U);
   fill(mbuf, index, kPush | kAck, 1);

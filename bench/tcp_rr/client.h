@@ -18,9 +18,12 @@ namespace mqsteer::bench {
 /// The far end of a mono-queue NIC: a closed-loop client of many TCP connections, each with one
 /// request of one byte outstanding at most, and no more than `window` of all at once.
 ///
-/// It talks to a ring port: requests into its RX ring, responses from its TX rings. Connections
-/// take their turns in the order in which they became ready, so all of them are used alike. Every
-/// response is held against what it must be: sequence numbers, acknowledgement, and the byte.
+/// It talks to a ring port: requests into its RX ring, responses from its TX rings. Where there are
+/// few connections, they take their turns in the order in which they became ready. Where there are
+/// many, that would gather those of one worker into ever longer runs, during which the others stand
+/// idle (measured: two workers, a third of their time each); so they take their turns by
+/// number, and one whose response is still awaited misses its turn. Every response is held
+/// against what it must be: sequence numbers, acknowledgement, and the byte.
 ///
 /// thread: the RX lcore, which calls step() before each receive; figures when that is at rest
 class Client {
@@ -106,12 +109,16 @@ class Client {
   static constexpr std::size_t kSpares = 256;
 
   void take_responses() noexcept;
-  void judge(const rte_mbuf& mbuf) noexcept;
+  void judge(const rte_mbuf& mbuf, std::uint32_t index) noexcept;
+  void has_become_ready(std::uint32_t index) noexcept;
   void accept(Flow& flow, std::uint32_t index, std::uint32_t sequence) noexcept;
   void complete(Flow& flow, std::uint32_t index) noexcept;
   void send_due() noexcept;
   void send_resets() noexcept;
   [[nodiscard]] std::uint32_t due() const noexcept;
+  [[nodiscard]] bool takes_turns() const noexcept { return flows_.size() >= 4ULL * config_.window; }
+  [[nodiscard]] std::uint32_t index_of(const rte_mbuf& mbuf) const noexcept;
+  [[nodiscard]] std::uint32_t next_ready() noexcept;
   void make_due(rte_mbuf& mbuf) noexcept;
   void fill(rte_mbuf& mbuf, std::uint32_t index, std::uint8_t flags, std::size_t payload) noexcept;
   [[nodiscard]] rte_mbuf* an_mbuf() noexcept;
@@ -122,6 +129,7 @@ class Client {
   std::vector<std::uint32_t> ready_;  ///< a ring of flows, of a power of two
   std::uint64_t ready_head_ = 0;
   std::uint64_t ready_tail_ = 0;
+  std::uint32_t request_turn_ = 0;             ///< where connections take turns: whose it is
   std::uint32_t turn_ = 0;                     ///< next flow to connect or reset
   std::vector<std::uint32_t> to_acknowledge_;  ///< handshakes to finish; at most one window
   std::array<rte_mbuf*, kSpares> spare_{};
