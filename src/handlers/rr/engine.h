@@ -212,8 +212,9 @@ class Engine {
       challenge(c, carrier);
       return false;
     }
-    if (after(s.ack, c.unacked) && acknowledge(c, s.ack)) return false;
-    if (window_is_newer(c, s)) set_window(c, s);
+    const bool advances = after(s.ack, c.unacked);
+    if (advances && acknowledge(c, s.ack)) return false;
+    if (advances || window_is_newer(c, s)) set_window(c, s);
     return true;
   }
 

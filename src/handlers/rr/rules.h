@@ -32,16 +32,21 @@ namespace mqsteer::rr {
 }
 
 /// Whether a segment touches the window of `room` bytes. What begins at the left edge is looked at
-/// also when the window is closed: it may acknowledge.
-/// Source: RFC 9293, section 3.10.7.4
+/// also when the window is closed: it may acknowledge. So may what takes nothing and begins at the
+/// right edge: a client that has filled the window has nowhere else to send its ACKs from.
+/// Source: RFC 9293, section 3.10.7.4; the right edge as Linux has it, RST apart (RFC 5961)
 [[nodiscard]] inline bool is_acceptable(const Connection& c, const Segment& s,
                                         std::uint32_t room) noexcept {
   if (s.sequence == c.receive_next) return true;
   const auto inside = [&](Sequence at) { return at - c.receive_next < room; };
-  return inside(s.sequence) || (s.span() > 0 && inside(s.sequence + s.span() - 1));
+  if (inside(s.sequence)) return true;
+  if (s.span() > 0) return inside(s.sequence + s.span() - 1);
+  return s.sequence == c.receive_next + room && !s.has(kRst);
 }
 
-/// Whether a segment's window is the client's latest word. Source: RFC 9293, section 3.10.7.4
+/// Whether a segment's window is the client's latest word, by its place in the client's own stream;
+/// one that acknowledges something new is later than all before it, too.
+/// Source: RFC 9293, section 3.10.7.4
 [[nodiscard]] inline bool window_is_newer(const Connection& c, const Segment& s) noexcept {
   return before(c.window_sequence, s.sequence) ||
          (c.window_sequence == s.sequence && !after(c.window_ack, s.ack));

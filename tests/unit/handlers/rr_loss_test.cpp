@@ -432,6 +432,40 @@ TEST_F(RrLoss, ClosedWindowWaitedForDoesNotCountAgainstWhatIsSentWhenItOpens) {
   EXPECT_EQ(box.connections(), 1U);
 }
 
+TEST_F(RrLoss, AckAtTheRightEdgeOfTheWindowCounts) {
+  client.connect();
+  client.send("x");
+  const Tcp echo = client.heard();
+  Tcp pure = client.segment(ACK);
+  pure.seq += echo.window;  // all that may be sent was sent, and lost
+  box.receive(pure);
+  EXPECT_TRUE(box.silent());
+  EXPECT_EQ(box.count(RrCount::kChallengeAcks), 0U);
+  box.pass(1000);
+  EXPECT_TRUE(box.silent()) << "the echo is acknowledged";
+  pure.seq += 2;  // the echo left room for one byte more
+  box.receive(pure);
+  EXPECT_EQ(box.count(RrCount::kChallengeAcks), 1U);
+}
+
+TEST_F(RrLoss, AckFromTheEdgeDoesNotHideTheWindowsOfWhatIsSentAgain) {
+  client.connect();
+  client.base.window = 4;
+  client.send("abcd");
+  const Tcp echo = client.heard();
+  client.base.window = 0;
+  Tcp pure = client.segment(ACK);
+  pure.seq += echo.window;
+  box.receive(pure);
+  client.base.window = 4;
+  client.send("efghijkl");  // sent again, from before the edge
+  EXPECT_TRUE(box.reply()->text.empty()) << "it acknowledges nothing new: its window is an old one";
+  box.pass(200 + kSlack);
+  EXPECT_EQ(client.heard().text, text_of("e"));
+  client.send("m");
+  EXPECT_EQ(client.heard().text, text_of("fghi"));
+}
+
 TEST_F(RrLoss, SegmentOfNoConnectionIsReset) {
   Tcp stray = client.segment(ACK, text_of("x"));
   stray.ack = 4711;
