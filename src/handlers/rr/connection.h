@@ -50,7 +50,7 @@ struct alignas(64) Connection {
   Timer timer = Timer::kNone;
   // --- mostly in the second line -----------------------------------------------------------------
   Tick deadline = 0;                 ///< of the timer
-  Tick last_heard = 0;               ///< of a segment inside the window
+  Tick last_heard = 0;               ///< of a segment inside the window, or one that keeps alive
   Tick challenged = 0;               ///< when the last challenge ACK was sent
   Sequence offered_to = 0;           ///< the right edge of the window as the client knows it
   Sequence window_sequence = 0;      ///< SND.WL1

@@ -44,6 +44,22 @@ namespace mqsteer::rr {
   return s.sequence == c.receive_next + room && !s.has(kRst);
 }
 
+/// Whether a client that is where we think may say so: it acknowledges nothing that was never sent,
+/// and nothing that is older than a window.
+/// Source: RFC 5961, section 5.2
+[[nodiscard]] inline bool has_plausible_ack(const Connection& c, const Segment& s) noexcept {
+  constexpr std::uint32_t kMostWindow = 0xffff;  // that a client can have, unscaled
+  const Sequence most = c.sent_to + (c.probed ? 1U : 0U);
+  return !after(s.ack, most) && !before(s.ack, c.unacked - kMostWindow);
+}
+
+/// Whether a segment is meant to find out whether we are still there: of the byte before the next.
+/// Source: RFC 9293, section 3.8.4
+[[nodiscard]] inline bool keeps_alive(const Connection& c, const Segment& s) noexcept {
+  return c.state != State::kSynReceived && s.has(kAck) && s.sequence + 1 == c.receive_next &&
+         has_plausible_ack(c, s);
+}
+
 /// Whether a segment's window is the client's latest word, by its place in the client's own stream;
 /// one that acknowledges something new is later than all before it, too.
 /// Source: RFC 9293, section 3.10.7.4

@@ -466,6 +466,36 @@ TEST_F(RrLoss, AckFromTheEdgeDoesNotHideTheWindowsOfWhatIsSentAgain) {
   EXPECT_EQ(client.heard().text, text_of("fghi"));
 }
 
+TEST_F(RrLoss, ClientThatKeepsItsConnectionAliveIsNotIdle) {
+  client.connect();
+  client.send("x");
+  client.heard();
+  client.send(ACK);
+  Tcp probe = client.segment(ACK);
+  --probe.seq;
+  Tcp old = client.segment(ACK, text_of("x"));  // a probe with a byte, as some systems send
+  --old.seq;
+  for (int i = 0; i < 4; ++i) {
+    box.pass(400'000);
+    box.receive(i % 2 == 0 ? probe : old);
+    EXPECT_EQ(box.reply()->flags, unsigned{ACK}) << i;
+  }
+  EXPECT_EQ(box.connections(), 1U);
+}
+
+TEST_F(RrLoss, ProbesWithAnImpossibleAckKeepNothingAlive) {
+  client.connect();
+  Tcp probe = client.segment(ACK);
+  --probe.seq;
+  for (const std::uint32_t off : {1U, 0x10000U, 0x80000000U}) {
+    probe.ack = client.ack + off;
+    box.pass(250'000);
+    box.receive(probe);
+  }
+  EXPECT_EQ(box.connections(), 0U);
+  EXPECT_EQ(box.count(RrCount::kConnectionsTimedOut), 1U);
+}
+
 TEST_F(RrLoss, SegmentOfNoConnectionIsReset) {
   Tcp stray = client.segment(ACK, text_of("x"));
   stray.ack = 4711;
