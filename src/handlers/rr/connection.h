@@ -23,7 +23,7 @@ enum class Timer : std::uint8_t {
   kNone,
   kSynAck,
   kRetransmit,
-  kPersist,  ///< the client's window is closed and there is echo for it
+  kPersist,  ///< the client's window is closed, and there is echo or our FIN for it
 };
 
 /// One connection, in two cache lines.

@@ -356,10 +356,9 @@ class Engine {
   /// afresh: a window that was closed for long says nothing of what is lost when it opens.
   void set_timer(Connection& c) noexcept {
     Timer wanted = Timer::kNone;
-    if (c.next != c.unacked) {
-      wanted = Timer::kRetransmit;
-    } else if (c.buffered != 0 || c.state == State::kCloseWait) {
-      wanted = Timer::kPersist;
+    if (c.buffered != 0 || c.client_is_done()) {
+      const bool lossy = c.next != c.unacked && c.peer_window != 0;
+      wanted = lossy ? Timer::kRetransmit : Timer::kPersist;
     }
     if (wanted == Timer::kNone) {
       c.timer = Timer::kNone;
@@ -396,23 +395,26 @@ class Engine {
     ++c.retries;
     c.next = c.unacked;
     Carrier none;
-    const std::uint32_t window = std::max<std::uint32_t>(c.peer_window, 1);
-    if (!send_piece(c, next_piece(c, window), none)) c.next = c.sent_to;
+    if (!send_piece(c, next_piece(c, c.peer_window), none)) c.next = c.sent_to;
     start(c, Timer::kRetransmit, shared_.settings().first_timeout_ms);
   }
 
-  /// One byte into the closed window: its ACK says whether it has opened. A client that keeps it
-  /// closed and answers is waited for; one that does not answer is found by sweep().
-  /// Source: RFC 9293, section 3.8.6.1
+  /// One byte into the closed window, or the FIN: its ACK says whether it has opened. What was
+  /// under way when the client closed it is lost, or its ACK is still to come. A client that keeps
+  /// it closed and answers is waited for; one that does not answer is found by sweep(). Source: RFC
+  /// 9293, section 3.8.6.1
   void persist(Connection& c) noexcept {
     Carrier none;
-    if (c.peer_window != 0 || c.buffered == 0) {
+    if (c.peer_window != 0) {
       c.timer = Timer::kNone;
       send_what_may_go(c, none);
       return;
     }
     if (c.retries < kMostRetries) ++c.retries;
-    if (sender_.send_piece(c, {.text_bytes = 1}, none)) {
+    c.next = c.unacked;
+    if (c.buffered == 0) {
+      send_piece(c, {.fin = true}, none);
+    } else if (sender_.send_piece(c, {.text_bytes = 1}, none)) {
       c.probed = c.sent_to == c.next;
       counters_.add(RrCount::kWindowProbes);
     }

@@ -496,6 +496,76 @@ TEST_F(RrLoss, ProbesWithAnImpossibleAckKeepNothingAlive) {
   EXPECT_EQ(box.count(RrCount::kConnectionsTimedOut), 1U);
 }
 
+TEST_F(RrLoss, ClientThatTookItsWindowBackAndAnswersIsWaitedFor) {
+  client.connect();
+  client.send("abc");
+  const auto echo = box.reply();
+  client.ack = echo->seq;
+  client.base.window = 0;
+  client.send(ACK);
+  for (std::uint64_t i = 1; i <= 14; ++i) {  // for six minutes
+    ASSERT_LE(box.pass_until_sent(60'000), 60'000U);
+    const auto probe = box.reply();
+    EXPECT_EQ(probe->text, text_of("a"));
+    EXPECT_EQ(probe->seq, echo->seq);
+    EXPECT_EQ(box.count(RrCount::kWindowProbes), i);
+    client.send(ACK);
+    EXPECT_TRUE(box.silent());
+  }
+  client.base.window = 100;
+  client.send(ACK);
+  EXPECT_EQ(client.heard().text, text_of("abc"));
+  client.close();
+  EXPECT_EQ(box.connections(), 0U);
+}
+
+TEST_F(RrLoss, EchoThatWasUnderWayWhenTheWindowClosedIsTakenWhenItsAckComes) {
+  client.connect();
+  client.send("abc");
+  const auto echo = box.reply();
+  client.ack = echo->seq;
+  client.base.window = 0;
+  client.send(ACK);
+  box.pass(200 + kSlack);
+  EXPECT_EQ(box.reply()->text, text_of("a"));
+  client.ack += 3;  // all of it had come
+  client.base.window = 100;
+  client.send("d");
+  EXPECT_EQ(client.heard().text, text_of("d"));
+  client.close();
+  EXPECT_EQ(box.connections(), 0U);
+}
+
+TEST_F(RrLoss, FinIntoAClosedWindowIsRepeatedAsLongAsTheClientAnswers) {
+  client.connect();
+  client.base.window = 0;
+  client.send(FIN | ACK);
+  EXPECT_EQ(box.reply()->flags, unsigned{FIN | ACK});
+  for (int i = 0; i < 14; ++i) {
+    ASSERT_LE(box.pass_until_sent(60'000), 60'000U);
+    const auto fin = box.reply();
+    EXPECT_EQ(fin->flags, unsigned{FIN | ACK});
+    client.ack = fin->seq;
+    client.send(ACK);
+    EXPECT_TRUE(box.silent()) << "its ACK is no reason to send it again at once";
+  }
+  ++client.ack;
+  client.send(ACK);
+  EXPECT_EQ(box.connections(), 0U);
+  EXPECT_EQ(box.count(RrCount::kConnectionsClosed), 1U);
+}
+
+TEST_F(RrLoss, ClientThatClosedItsWindowAndVanishedIsFoundAfterTheIdleTime) {
+  client.connect();
+  client.send("abc");
+  client.ack = box.reply()->seq;
+  client.base.window = 0;
+  client.send(ACK);
+  box.pass(602'000);
+  EXPECT_EQ(box.connections(), 0U);
+  EXPECT_EQ(box.count(RrCount::kConnectionsTimedOut), 1U);
+}
+
 TEST_F(RrLoss, SegmentOfNoConnectionIsReset) {
   Tcp stray = client.segment(ACK, text_of("x"));
   stray.ack = 4711;
