@@ -566,6 +566,23 @@ TEST_F(RrLoss, ClientThatClosedItsWindowAndVanishedIsFoundAfterTheIdleTime) {
   EXPECT_EQ(box.count(RrCount::kConnectionsTimedOut), 1U);
 }
 
+TEST_F(RrLoss, ChallengeOfLongAgoSparesNone) {
+  auto settings = box_settings();
+  settings.idle_timeout_s = 10'000'000;  // so that a wait of weeks is no reason to end it
+  RrBox patient{settings};
+  ScriptedClient each{patient};
+  each.connect();
+  Tcp rst = each.segment(RST);
+  ++rst.seq;
+  patient.receive(rst);
+  ASSERT_TRUE(patient.reply());
+  // A tick is 2^19 cycles at this clock's rate, and half the ticks' range goes by.
+  patient.now += (std::uint64_t{1} << 31U << 19U) + RrBox::kHz;
+  patient.receive(rst);
+  EXPECT_TRUE(patient.reply());
+  EXPECT_EQ(patient.count(RrCount::kChallengesSpared), 0U);
+}
+
 TEST_F(RrLoss, SegmentOfNoConnectionIsReset) {
   Tcp stray = client.segment(ACK, text_of("x"));
   stray.ack = 4711;
