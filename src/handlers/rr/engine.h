@@ -35,7 +35,7 @@ class Engine {
   static constexpr std::uint64_t kMostTimeoutMs = 60'000;
   static constexpr std::uint8_t kMostRetries = 8;        ///< 102 s in all
   static constexpr std::uint8_t kMostSynAckRetries = 4;  ///< 31 s in all
-  static constexpr std::uint64_t kTimerWaitMs = 50;      ///< how late a timer may be
+  static constexpr std::uint64_t kTimerWaitMs = 50;      ///< how late a timer may be (TimerQueue)
   static constexpr std::uint64_t kChallengeMs = 200;
   /// A half-open connection keeps its place for as long, whoever else wants it: a client that is
   /// near answers sooner. A flood keeps others out only with more SYNs than there are places in it.
@@ -102,7 +102,7 @@ class Engine {
 
   /// What is due by now; a bounded number of connections. Call about once a millisecond.
   void run_timers() noexcept {
-    timers_.run(table_, now_, kLooksATick, [this](Connection& each) {
+    timers_.run(table_, now_, [this](Connection& each) {
       if (each.state == State::kFree || each.timer == Timer::kNone) return;
       if (is_due(each.deadline, now_)) {
         fire(each);
@@ -114,7 +114,6 @@ class Engine {
   }
 
  private:
-  static constexpr std::uint32_t kLooksATick = 2048;
   static constexpr std::uint32_t kSweptATick = 64;  ///< a million connections in 16 s
   static constexpr int kMostSegments = 8;           ///< sent for one that was received
   static constexpr std::uint32_t kTimedWork = 64;   ///< one of so many is timed

@@ -3,6 +3,7 @@
 #include "backlog/aligned_array.h"
 #include "handlers/rr/connection_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory_resource>
@@ -14,10 +15,19 @@ namespace mqsteer::rr {
 /// A circular array of (connection, when to look). All wait equally long, so that the array is in
 /// order of time by itself and asking is one sequential store: nothing is searched, linked or
 /// taken out again. A connection has at most one entry, which stays when its timer is stopped or
-/// set anew; when it comes up, what the connection says counts. So a timer fires up to one wait
-/// late, and a connection that is busy all the time costs one look per wait.
+/// set anew; when it comes up, what the connection says counts. A connection that is busy all the
+/// time costs one look per wait.
+///
+/// So a timer fires up to one wait late, and where many have asked at once kShare calls of run()
+/// later. A call makes kMostLooks at most: of more entries than kShare times that each one is
+/// looked at every entries / kMostLooks calls, where this is longer than a wait.
 class TimerQueue {
  public:
+  static constexpr std::uint64_t kShare =
+      32;  ///< of the queue is looked at in one call: 1 / kShare
+  static constexpr std::uint64_t kLeastLooks = 2048;  ///< in one call, where so many are due
+  static constexpr std::uint64_t kMostLooks = 8192;
+
   TimerQueue(std::uint32_t connections, Tick wait, std::pmr::memory_resource& memory)
       : entries_{entries_of(connections), memory}, wait_{wait} {}
 
@@ -32,10 +42,11 @@ class TimerQueue {
     entries_[tail_++ & (entries_.size() - 1)] = {.index = index, .at = now + wait_};
   }
 
-  /// Calls look(connection) for those that are to be looked at, at most `most`; its entry is gone
-  /// by then, and look() may ask() again.
+  /// Calls look(connection) for those that are to be looked at, a bounded number; its entry is gone
+  /// by then, and look() may ask() again. Call about once a millisecond.
   template <class Look>
-  void run(const ConnectionTable& table, Tick now, std::uint32_t most, Look look) noexcept {
+  void run(const ConnectionTable& table, Tick now, Look look) noexcept {
+    std::uint64_t most = std::clamp((tail_ - head_) / kShare, kLeastLooks, kMostLooks);
     for (; most > 0 && head_ != tail_; --most) {
       const Entry entry = entries_[head_ & (entries_.size() - 1)];
       if (!is_due(entry.at, now)) return;

@@ -9,11 +9,14 @@
 #include "handlers/rr/settings.h"
 #include "handlers/rr/shared.h"
 #include "handlers/rr/siphash.h"
+#include "handlers/rr/timer_queue.h"
 #include "support/packet_builder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <random>
 #include <set>
 #include <string_view>
@@ -90,6 +93,55 @@ TEST(RrCounters, FiguresHaveEveryCounterAndTheConnections) {
   EXPECT_EQ(figures.size(), kRrCounts + 1);
   EXPECT_THAT(figures, testing::Contains(testing::Pair("transactions", 7U)));
   EXPECT_THAT(figures, testing::Contains(testing::Pair("connections", 3U)));
+}
+
+/// Connections that all have asked at once and ask again whenever they are looked at.
+class RrTimers {
+ public:
+  RrTimers(std::uint32_t connections, rr::Tick wait)
+      : table_{connections, {1, 2}, *std::pmr::new_delete_resource()},
+        queue_{connections, wait, *std::pmr::new_delete_resource()},
+        looked_(connections) {
+    for (std::uint64_t i = 0; i < connections; ++i) {
+      const rr::Peer peer{.address = {i, 0}};
+      rr::Connection& made = *table_.add(peer, table_.bucket_of(peer));
+      queue_.ask(made, table_.index_of(made), 0);
+    }
+  }
+  void run_until(rr::Tick end) {
+    for (rr::Tick now = 1; now <= end; ++now) {
+      std::uint64_t looks = 0;
+      queue_.run(table_, now, [&](rr::Connection& each) {
+        const std::uint32_t index = table_.index_of(each);
+        longest = std::max(longest, now - looked_[index]);
+        looked_[index] = now;
+        queue_.ask(each, index, now);
+        ++looks;
+      });
+      most_looks = std::max(most_looks, looks);
+    }
+    for (const rr::Tick last : looked_) longest = std::max(longest, end - last);
+  }
+  rr::Tick longest = 0;          ///< between two looks at one connection
+  std::uint64_t most_looks = 0;  ///< in one call
+
+ private:
+  rr::ConnectionTable table_;
+  rr::TimerQueue queue_;
+  std::vector<rr::Tick> looked_;
+};
+
+TEST(RrTimerQueue, LooksAtHundredsOfThousandsInTime) {
+  RrTimers timers{250'000, 50};
+  timers.run_until(400);
+  EXPECT_LE(timers.longest, 50 + rr::TimerQueue::kShare);
+}
+
+TEST(RrTimerQueue, CallIsBoundedHoweverManyThereAre) {
+  RrTimers timers{800'000, 50};
+  timers.run_until(400);
+  EXPECT_LE(timers.most_looks, rr::TimerQueue::kMostLooks);
+  EXPECT_LE(timers.longest, 50 + 800'000 / rr::TimerQueue::kMostLooks);
 }
 
 Expected<RrSettings> settings_of(const RrConfig& config) {
