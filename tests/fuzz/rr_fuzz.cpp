@@ -209,8 +209,13 @@ class Target {
     return hasher;
   }();
   HeapMbufs mbufs_;
-  RrShared shared_{
-      settings(), kWorkers, 1'000'000'000, memory_, {.sequence = {1, 2}, .connections = {3, 4}}};
+  RrShared shared_{settings(),
+                   kWorkers,
+                   1'000'000'000,
+                   memory_,
+                   {.sequence = {1, 2},
+                    .connections = {3, 4},
+                    .owners = {0x243f6a8885a308d3, 0x13198a2e03707344}}};
   std::vector<std::unique_ptr<FakeOutbox>> outboxes_;
   std::vector<std::unique_ptr<Handler>> handlers_;
   std::array<std::uint64_t, kWorkers> given_{};

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "backlog/aligned_array.h"
+#include "handlers/rr/siphash.h"
+#include "packet/hash.h"
 
 #include <mqsteer/id.h>
 
@@ -19,7 +21,8 @@ namespace mqsteer::rr {
 /// Sets of 8 entries, a cache line each; a hash belongs to two sets, of which the second is used
 /// where the first is full. An entry {hash 32, owner + 1: 16, connections 16} is put into a free
 /// place by compare-and-swap, by the worker that becomes the owner, and is changed by it alone from
-/// then on; 0 is a free place. No locks.
+/// then on; 0 is a free place. No locks. A secret of the run chooses the sets: the flow hash is
+/// known outside, and whoever knew the sets of a victim could fill them with 16 flows.
 ///
 /// **One owner a hash.** A worker claims in three steps: look whether there is an owner, put the
 /// entry, look again. Of two workers that claim one hash at the same time, at least one sees the
@@ -33,18 +36,19 @@ class OwnerTable {
   static constexpr std::uint16_t kMostConnections = 0xffff;  ///< of one hash
 
   /// connections: of all workers; there are four places for each
-  OwnerTable(std::uint64_t connections, std::pmr::memory_resource& memory)
-      : sets_{sets_of(connections), memory} {}
+  /// key: 128 random bits; small numbers would spread badly
+  OwnerTable(std::uint64_t connections, const SipKey& key, std::pmr::memory_resource& memory)
+      : sets_{sets_of(connections), memory}, key_{key[0], key[1] | 1U} {}
 
   [[nodiscard]] static std::size_t bytes(std::uint64_t connections) noexcept {
     return sets_of(connections) * sizeof(Set);
   }
 
-  void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(&first_set(hash)); }
+  void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(sets_of_hash(hash)[0]); }
 
   /// The owner of a hash. thread: any. Pairs with the claim of another worker.
   [[nodiscard]] std::optional<WorkerId> find(std::uint32_t hash) const noexcept {
-    for (const Set* set : {&first_set(hash), &second_set(hash)}) {
+    for (const Set* set : sets_of_hash(hash)) {
       for (const auto& place : set->places) {
         const std::uint64_t entry = place.load(std::memory_order_acquire);
         if (entry != 0 && hash_of(entry) == hash) return owner_of(entry);
@@ -78,7 +82,7 @@ class OwnerTable {
 
   /// One connection less. The worker must have claimed it. thread: the worker's
   void release(std::uint32_t hash, WorkerId worker) noexcept {
-    for (Set* set : {&first_set(hash), &second_set(hash)}) {
+    for (Set* set : sets_of_hash(hash)) {
       for (auto& place : set->places) {
         const std::uint64_t entry = place.load(std::memory_order_relaxed);
         if (entry == 0 || hash_of(entry) != hash || owner_of(entry) != worker) continue;
@@ -119,19 +123,18 @@ class OwnerTable {
     return std::uint64_t{hash} << 32U | (std::uint64_t{owner.value()} + 1) << 16U | 1U;
   }
 
-  /// Both by multiplication, over all bits: a steering table's own choice of bits does not matter.
+  /// By multiplication, over all bits: a steering table's own choice of bits does not matter.
   [[nodiscard]] Set& set_at(std::uint32_t mixed) const noexcept {
     return sets_[static_cast<std::size_t>(std::uint64_t{mixed} * sets_.size() >> 32U)];
   }
-  [[nodiscard]] Set& first_set(std::uint32_t hash) const noexcept {
-    return set_at(hash * 0x9e3779b1U);
-  }
-  [[nodiscard]] Set& second_set(std::uint32_t hash) const noexcept {
-    return set_at((hash ^ hash >> 15U) * 0x85ebca77U);
+  [[nodiscard]] std::array<Set*, 2> sets_of_hash(std::uint32_t hash) const noexcept {
+    const std::uint64_t mixed = multiply_fold(hash ^ key_[0], key_[1]);
+    return {&set_at(static_cast<std::uint32_t>(mixed >> 32U)),
+            &set_at(static_cast<std::uint32_t>(mixed))};
   }
 
   [[nodiscard]] std::atomic<std::uint64_t>* find_place(std::uint32_t hash) const noexcept {
-    for (Set* set : {&first_set(hash), &second_set(hash)}) {
+    for (Set* set : sets_of_hash(hash)) {
       for (auto& place : set->places) {
         const std::uint64_t entry = place.load(std::memory_order_acquire);
         if (entry != 0 && hash_of(entry) == hash) return &place;
@@ -143,7 +146,7 @@ class OwnerTable {
   /// returns: the place that is ours now; nullptr where there is none
   [[nodiscard]] std::atomic<std::uint64_t>* put_entry(std::uint32_t hash,
                                                       std::uint64_t wanted) const noexcept {
-    for (Set* set : {&first_set(hash), &second_set(hash)}) {
+    for (Set* set : sets_of_hash(hash)) {
       for (auto& place : set->places) {
         std::uint64_t entry = 0;
         if (place.compare_exchange_strong(entry, wanted, std::memory_order_seq_cst)) return &place;
@@ -154,7 +157,7 @@ class OwnerTable {
 
   [[nodiscard]] bool others_have(std::uint32_t hash,
                                  const std::atomic<std::uint64_t>* ours) const noexcept {
-    for (const Set* set : {&first_set(hash), &second_set(hash)}) {
+    for (const Set* set : sets_of_hash(hash)) {
       for (const auto& place : set->places) {
         const std::uint64_t entry = place.load(std::memory_order_seq_cst);
         if (&place != ours && entry != 0 && hash_of(entry) == hash) return true;
@@ -164,6 +167,7 @@ class OwnerTable {
   }
 
   AlignedArray<Set> sets_;
+  SipKey key_;
 };
 
 }  // namespace mqsteer::rr

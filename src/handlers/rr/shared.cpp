@@ -26,7 +26,7 @@ RrShared::RrShared(const RrSettings& settings, std::uint16_t workers, std::uint6
       keys_{keys},
       workers_{workers},
       work_steps_{rr::ExtraWork{settings.work_ns, tsc_hz}.steps()},
-      owners_{std::uint64_t{settings.connections} * workers, memory},
+      owners_{std::uint64_t{settings.connections} * workers, keys.owners, memory},
       counters_{workers, memory} {}
 
 std::vector<std::pair<std::string_view, std::uint64_t>> RrShared::figures(WorkerId worker) const {

@@ -22,6 +22,7 @@ namespace mqsteer {
 struct RrKeys {
   rr::SipKey sequence{};     ///< of initial sequence numbers
   rr::SipKey connections{};  ///< of the connection tables
+  rr::SipKey owners{};       ///< of the owner table
 };
 /// From the kernel's random numbers.
 [[nodiscard]] RrKeys random_rr_keys();

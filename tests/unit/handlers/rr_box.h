@@ -32,7 +32,13 @@ class RrBox {
   using Handler = rr::Responder<FakeOutbox>;
 
   explicit RrBox(const RrSettings& settings = box_settings(), std::uint16_t workers = 1)
-      : shared{settings, workers, kHz, memory_, {.sequence = {1, 2}, .connections = {3, 4}}},
+      : shared{settings,
+               workers,
+               kHz,
+               memory_,
+               {.sequence = {1, 2},
+                .connections = {3, 4},
+                .owners = {0x243f6a8885a308d3, 0x13198a2e03707344}}},
         given_(workers) {
     for (std::uint16_t i = 0; i < workers; ++i) {
       outboxes.push_back(std::make_unique<FakeOutbox>(mbufs, WorkerId{i}));

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace mqsteer::test {
@@ -17,9 +18,11 @@ namespace {
 using rr::OwnerTable;
 using Claim = OwnerTable::Claim;
 
+constexpr rr::SipKey kKey{0x243f6a8885a308d3, 0x13198a2e03707344};  // digits of pi
+
 class RrOwnerTable : public testing::Test {
  protected:
-  OwnerTable table{1000, *std::pmr::new_delete_resource()};
+  OwnerTable table{1000, kKey, *std::pmr::new_delete_resource()};
   static constexpr WorkerId kA{0};
   static constexpr WorkerId kB{1};
 };
@@ -58,7 +61,7 @@ TEST_F(RrOwnerTable, ConnectionsOfOneHashAreLimited) {
 TEST_F(RrOwnerTable, AsManyRandomHashesAsAskedForAllFindAPlace) {
   std::mt19937 random{1};
   for (const std::uint64_t connections : {64ULL, 1000ULL, 100'000ULL, 1'000'000ULL}) {
-    OwnerTable big{connections, *std::pmr::new_delete_resource()};
+    OwnerTable big{connections, kKey, *std::pmr::new_delete_resource()};
     for (std::uint64_t i = 0; i < connections; ++i) {
       ASSERT_EQ(big.claim(static_cast<std::uint32_t>(random()), kA), Claim::kOurs) << i;
     }
@@ -66,7 +69,7 @@ TEST_F(RrOwnerTable, AsManyRandomHashesAsAskedForAllFindAPlace) {
 }
 
 TEST_F(RrOwnerTable, FullSetRefusesAndTheOthersStay) {
-  OwnerTable small{1, *std::pmr::new_delete_resource()};
+  OwnerTable small{1, kKey, *std::pmr::new_delete_resource()};
   std::vector<std::uint32_t> held;
   std::uint32_t hash = 0;
   while (small.claim(hash, kA) == Claim::kOurs) held.push_back(hash++);
@@ -77,11 +80,25 @@ TEST_F(RrOwnerTable, FullSetRefusesAndTheOthersStay) {
   EXPECT_EQ(small.count(), 0U);
 }
 
+TEST_F(RrOwnerTable, HashesThatLeaveAVictimNoPlaceInOneRunDoNotInAnother) {
+  OwnerTable known{1000, kKey, *std::pmr::new_delete_resource()};
+  OwnerTable next_run{
+      1000, {0xa4093822299f31d0, 0x082efa98ec4e6c89}, *std::pmr::new_delete_resource()};
+  std::mt19937 random{1};
+  std::uint32_t hash = 0;
+  while (known.claim(hash, kA) == Claim::kOurs) {
+    std::ignore = next_run.claim(hash, kA);
+    hash = static_cast<std::uint32_t>(random());
+  }
+  EXPECT_EQ(known.claim(hash, kA), Claim::kFull);
+  EXPECT_EQ(next_run.claim(hash, kA), Claim::kOurs);
+}
+
 /// Two workers claim and release the same few hashes, at the same time. Never do both own one.
 TEST_F(RrOwnerTable, TwoWorkersNeverOwnOneHash) {
   constexpr std::uint32_t kHashes = 4;
   constexpr int kRounds = 200'000;
-  OwnerTable small{4, *std::pmr::new_delete_resource()};
+  OwnerTable small{4, kKey, *std::pmr::new_delete_resource()};
   std::array<std::atomic<int>, kHashes> owners{};
   std::atomic<int> both{0};
   std::array<std::uint64_t, 2> claimed{};
@@ -107,7 +124,7 @@ TEST_F(RrOwnerTable, TwoWorkersNeverOwnOneHash) {
 
 /// Another thread's claims and releases around it do not hide a hash that is owned all the time.
 TEST_F(RrOwnerTable, OwnedHashIsFoundWhateverHappensBesideIt) {
-  OwnerTable small{4, *std::pmr::new_delete_resource()};
+  OwnerTable small{4, kKey, *std::pmr::new_delete_resource()};
   ASSERT_EQ(small.claim(99, kA), Claim::kOurs);
   std::atomic<bool> stop{false};
   std::thread other{[&] {
