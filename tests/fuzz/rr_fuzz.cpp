@@ -1,8 +1,10 @@
 // Any sequence of segments, right ones and mutated ones, against the rr handlers of two workers:
-// every packet leaves exactly once, what is sent is well formed, and in the end nothing is left.
+// every packet leaves exactly once, what is sent is well formed and is what an echo server may say
+// (EchoModel), and in the end nothing is left.
 
 #include "handlers/rr/responder.h"
 #include "packet/flow_hasher.h"
+#include "rr_echo_model.h"
 #include "unit/handlers/fake_outbox.h"
 #include "unit/handlers/tcp_frame.h"
 
@@ -118,8 +120,9 @@ class Target {
     tcp.flags = kFlags[which / 8 % kFlags.size()];
     tcp.seq = client.seq;
     tcp.ack = (tcp.flags & ACK) != 0 ? client.ack : 0;
-    if ((tcp.flags & PSH) != 0) tcp.text = Bytes(1 + input.byte() * std::size_t{5}, which);
+    const std::size_t bytes = (tcp.flags & PSH) != 0 ? 1 + input.byte() * std::size_t{5} : 0;
     if ((action & 8U) != 0) tcp.seq += static_cast<std::uint32_t>(input.byte()) - 128;
+    for (std::uint32_t i = 0; i < bytes; ++i) tcp.text.push_back(byte_at(which, tcp.seq + i));
     if ((action & 16U) != 0) tcp.ack += static_cast<std::uint32_t>(input.byte()) - 128;
     if ((action & 32U) != 0) tcp.window = input.word();
     if ((action & 64U) != 0) tcp.options = input.some(input.byte() % 11U * 4U);
@@ -130,6 +133,11 @@ class Target {
     else
       client.seq = tcp.seq + tcp.span();
     receive(frame, input.byte());
+  }
+
+  /// A client's stream: another byte at every place, the same one whenever it is sent.
+  static std::uint8_t byte_at(std::uint8_t which, std::uint32_t seq) {
+    return static_cast<std::uint8_t>((seq * 2654435761U + which % kClients * 40503U) >> 24U);
   }
 
   static void mutate(Bytes& frame, Input& input) {
@@ -148,13 +156,16 @@ class Target {
       packet.mbuf->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
     if ((how & 0xf0U) == 0x10U) rte_mbuf_refcnt_set(packet.mbuf, 2);
     if ((how & 0xf0U) == 0x20U) packet.mbuf->nb_segs = 2;
+    if ((how & 0xf0U) != 0x20U) model_.client_sends(frame, (how & 2U) != 0);
     hasher_.run({&packet, 1});
     if ((how & 8U) != 0) packet.hash %= 2;  // flows that share a hash
     const std::size_t worker = how & 1U;
     ++given_[worker];
+    const std::uint64_t unanswered = count(RrCount::kUnanswered);
     handlers_[worker]->run({{&packet, 1}}, *outboxes_[worker], TscCycles{now_});
     deliver();
     check();
+    if (count(RrCount::kUnanswered) != unanswered) model_.forget();  // a SYN-ACK, maybe
   }
 
   void deliver() {
@@ -170,6 +181,12 @@ class Target {
     }
   }
 
+  [[nodiscard]] std::uint64_t count(RrCount which) const {
+    std::uint64_t sum = 0;
+    for (std::uint16_t i = 0; i < kWorkers; ++i) sum += shared_.counters(WorkerId{i}).read(which);
+    return sum;
+  }
+
   void pass(std::uint64_t ms) {
     now_ += ms * 1'000'000;
     for (std::size_t i = 0; i < kWorkers; ++i) handlers_[i]->tick(*outboxes_[i], TscCycles{now_});
@@ -182,14 +199,14 @@ class Target {
       must(outbox.left() == given_[i], "every packet leaves once");
       must(outbox.originated == outbox.allocated, "every mbuf that was made leaves");
       must(outbox.wrong == 0, "the outbox is used as it may be");
-      for (const Bytes& frame : outbox.sent) listen(frame);
+      for (const Bytes& frame : outbox.sent) listen(i, frame);
       outbox.sent.clear();
       outbox.sent_flags.clear();
     }
     must(mbufs_.in_use() == 0, "no mbuf is kept");
   }
 
-  void listen(const Bytes& frame) {
+  void listen(std::size_t worker, const Bytes& frame) {
     must(frame.size() >= 42, "an answer has its headers");
     const bool is_tcp = (be16(frame, 12) == 0x0800 && frame[23] == 6) ||
                         (be16(frame, 12) == 0x86dd && frame[20] == 6);
@@ -199,6 +216,7 @@ class Target {
     as_ours[0] = 2, as_ours[1] = as_ours[2] = as_ours[3] = as_ours[4] = 0, as_ours[5] = 1;
     const auto tcp = read_tcp(as_ours);
     must(tcp.has_value(), "a segment of ours is well formed");
+    if (const char* flaw = model_.server_sends(worker, *tcp); flaw != nullptr) must(false, flaw);
     if (tcp->client_port < 100 || tcp->client_port >= 100 + kClients) return;
     clients_[tcp->client_port - 100U].ack = tcp->seq + tcp->span();
   }
@@ -209,6 +227,7 @@ class Target {
     return hasher;
   }();
   HeapMbufs mbufs_;
+  EchoModel model_;
   RrShared shared_{settings(),
                    kWorkers,
                    1'000'000'000,
