@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -55,7 +56,8 @@ std::vector<CLI::Option*> add_rfs_options(CLI::App& app, sim::Options& options) 
   using mqsteer::RfsTable;
   return {app.add_option("--consumers-move", options.consumers_move,
                          "a flow's consumer goes to the next worker after so many packets of it "
-                         "(default: 0, it holds still)"),
+                         "(default: 0, it holds still)")
+              ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000})),
           app.add_option("--rfs-flows", options.rfs_flows,
                          "flows that the table has room for (default: 65536)")
               ->check(CLI::Range(RfsTable::kMinFlows, RfsTable::kMaxFlows)),
@@ -132,6 +134,17 @@ Exit run(const Arguments& arguments) {
   return Exit::kDone;
 }
 
+/// What was wrong. CLI11 complains of what is missing first; a word that it does not know comes
+/// before that.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  const auto unknown = app.remaining();
+  if (code == CLI::ExitCodes::RequiredError && !unknown.empty()) {
+    return "'" + unknown.front() + "' is not expected";
+  }
+  return error.what();
+}
+
 /// returns: the exit code
 int parse_and_run(int argc, char** argv) {
   Arguments arguments;
@@ -144,7 +157,8 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "mqsim: %s (mqsim --help says what is allowed)\n", error.what());
+    std::fprintf(stderr, "mqsim: %s (mqsim --help says what is allowed)\n",
+                 complaint(app, error).c_str());
     return static_cast<int>(Exit::kUsage);
   }
   return static_cast<int>(run(arguments));
