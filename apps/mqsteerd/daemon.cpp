@@ -33,13 +33,21 @@ Expected<std::vector<LcoreId>> lcores_for(const Config& config) {
 
 Expected<std::vector<PortCapabilities>> open_ports(const Config& config) {
   std::vector<PortCapabilities> ports;
+  std::vector<Error> faults;  // of all ports, so that they can be mended in one go
   for (const PortConfig& port : config.ports) {
     auto opened = open_port(port);
-    if (!opened) return tl::unexpected(opened.error());
+    if (!opened) {
+      faults.push_back(opened.error());
+      continue;
+    }
     notice(port.name == port.device ? opened->description : port.name + ": " + opened->description);
     ports.push_back(std::move(*opened));
   }
-  return ports;
+  if (faults.empty()) return ports;
+  for (std::size_t i = 0; i + 1 < faults.size(); ++i) {
+    log_line(LogLevel::kError, faults[i].text());
+  }
+  return tl::unexpected(faults.back());
 }
 
 /// What the kernel knows of the ports that are interfaces of its own.

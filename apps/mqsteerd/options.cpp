@@ -37,8 +37,20 @@ std::variant<Options, Exit> parse_options(int argc, char** argv) {
   app.set_version_flag("-V,--version", "mqsteerd " MQSTEER_VERSION);
   auto* config = app.add_option("-c,--config", options.config_path,
                                 std::string{"configuration file (default "} + kDefaultFile + ")");
-  app.add_option("--bridge", options.bridge, "without a file: bridge two interfaces, A,B")
-      ->excludes(config);
+  auto* bridge =
+      app.add_option("--bridge", options.bridge, "without a file: bridge two interfaces, A,B")
+          ->excludes(config);
+  app.add_option_function<std::string>(
+         "--offloads",
+         [&options](const std::string& value) {
+           for (const char* key : {"ports[0].offloads", "ports[1].offloads"}) {
+             options.values.push_back({"--offloads", key, value});
+           }
+         },
+         "with --bridge: what becomes of offloads that a bridge cannot have (ports.offloads; " +
+             allowed_for("ports[0].offloads") + ")")
+      ->type_name("VALUE")
+      ->needs(bridge);
   add_key(app, options, "--mode", "steering.mode", "steering mode");
   add_key(app, options, "--lcores", "lcores", "CPUs to poll and work on");
   add_key(app, options, "--workers", "steering.workers", "workers that flows are steered to");

@@ -96,7 +96,10 @@ void reload(Runtime& runtime, const Options& options) {
 /// Says once when an lcore stops turning, and once when it turns again.
 class Watchdog {
  public:
-  explicit Watchdog(const Plan& plan) : plan_{plan}, stalled_(plan.lcores.size()) {}
+  Watchdog(const Plan& plan, const std::string& instance)
+      : plan_{plan},
+        control_{instance == Config{}.instance ? "mqsteerctl" : "mqsteerctl -i " + instance},
+        stalled_(plan.lcores.size()) {}
 
   void look(const std::vector<std::size_t>& stalled) {
     std::vector<bool> now(stalled_.size());
@@ -105,10 +108,9 @@ class Watchdog {
       const std::string name = "worker " + std::to_string(plan_.lcores[i].worker.value()) +
                                " (lcore " + std::to_string(plan_.lcores[i].lcore.value()) + ")";
       if (now[i] && !stalled_[i]) {
-        log_line(LogLevel::kError, name +
-                                       " has not turned for a second; mqsteerctl worker abandon "
-                                       "worker=" +
-                                       std::to_string(i) + " relieves it");
+        log_line(LogLevel::kError, name + " has not turned for a second; " + control_ +
+                                       " worker abandon worker=" + std::to_string(i) +
+                                       " relieves it");
       } else if (!now[i] && stalled_[i]) {
         log_line(LogLevel::kNotice, name + " turns again");
       }
@@ -118,6 +120,7 @@ class Watchdog {
 
  private:
   const Plan& plan_;
+  std::string control_;  ///< the command that reaches this instance
   std::vector<bool> stalled_;
 };
 
@@ -165,7 +168,7 @@ Expected<void> serve(Runtime& runtime, const Options& options) {
     }
   }
   log_line(LogLevel::kNotice, "ready: control socket " + server->path());
-  Watchdog watchdog{runtime.plan()};
+  Watchdog watchdog{runtime.plan(), runtime.config().instance};
   for (unsigned tick = 0;;) {
     balance.serve(runtime);
     std::array<epoll_event, 5> events;

@@ -296,7 +296,7 @@ Expected<void> KernelInterface::Impl::settle_offloads(const LinkInfo& link) {
     commands += (commands.empty() ? "" : " && ") + fault.command();
   }
   return fail(effects + ", which a bridge would pass on broken; run: " + commands +
-              " (or say offloads: fix)");
+              " (or say offloads: fix, or --offloads fix)");
 }
 
 bool kernel_interface_exists(std::string_view name) {

@@ -24,7 +24,7 @@ TEST_F(Offloads, ThatLeaveChecksumsOutAreRefusedWithTheCommand) {
   EXPECT_EQ(refusal(config(OffloadPolicy::kCheck)),
             "port left: by tx of far0 frames come without their checksums, which a bridge would "
             "pass on broken; run: ip netns exec " +
-                namespace_ + " ethtool -K far0 tx off (or say offloads: fix)");
+                namespace_ + " ethtool -K far0 tx off (or say offloads: fix, or --offloads fix)");
   EXPECT_THAT(far_offloads(), HasSubstr(kOn)) << "a check changes nothing";
 }
 
@@ -61,7 +61,7 @@ TEST_F(Offloads, AreIgnoredWhenToldTo) {
 TEST_F(Offloads, OfAPeerInTheSameNamespaceNeedNoPrefix) {
   run("ip link add one0 type veth peer name two0 && ip link set one0 up && ip link set two0 up");
   EXPECT_THAT(refusal({.name = "left", .device = "one0"}),
-              HasSubstr("; run: ethtool -K two0 tx off (or say offloads: fix)"));
+              HasSubstr("; run: ethtool -K two0 tx off (or say offloads: fix, or --offloads fix)"));
   run("ip link del one0");
 }
 
@@ -90,7 +90,8 @@ TEST_F(Offloads, ThatMergeFramesAreRefusedWherePcapWouldSeeThemMerged) {
   run("ethtool -K near0 gro on");
   EXPECT_EQ(refusal(config(OffloadPolicy::kCheck)),
             "port left: by gro of near0 received frames are merged into longer ones, which a "
-            "bridge would pass on broken; run: ethtool -K near0 gro off (or say offloads: fix)");
+            "bridge would pass on broken; run: ethtool -K near0 gro off (or say offloads: fix, or "
+            "--offloads fix)");
   {
     const OpenedPort opened = open(config(OffloadPolicy::kFix));
     EXPECT_FALSE(near_feature("rx-gro"));
