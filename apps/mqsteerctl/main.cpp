@@ -15,24 +15,26 @@ namespace mqsteer {
 namespace {
 
 /// One question, one answer.
-Expected<void> run_command(const Invocation& invocation) {
+Outcome<void> run_command(const Invocation& invocation) {
   const auto began = std::chrono::steady_clock::now();
   auto client = ControlClient::connect(invocation.client);
-  if (!client) return tl::unexpected(client.error());
+  if (!client) return tl::unexpected(Failure{client.error()});
   const CommandSpec& spec = *invocation.command;
   const auto line = client->ask(
       request_line({std::string{spec.object}, std::string{spec.command}, invocation.keys}));
-  if (!line) return tl::unexpected(line.error());
+  if (!line) return tl::unexpected(Failure{line.error()});
   auto answer = parse_answer(*line);
   if (!answer) return tl::unexpected(answer.error());
   if (spec.id == CommandId::kPing) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
     (*answer)["ms"] = std::round(took.count() * 1000) / 1000;
   }
-  if (invocation.format != Format::kText) return print(json_text(*answer, invocation.format));
-  const auto text = text_of(spec.id, *answer, paint_for(invocation.colour));
-  if (!text) return tl::unexpected(text.error());
-  return print(*text);
+  const auto text = invocation.format == Format::kText
+                        ? text_of(spec.id, *answer, paint_for(invocation.colour))
+                        : Expected<std::string>{json_text(*answer, invocation.format)};
+  if (!text) return tl::unexpected(Failure{text.error()});
+  if (auto printed = print(*text); !printed) return tl::unexpected(Failure{printed.error()});
+  return {};
 }
 
 Exit failed(const Error& error, Format format, Exit exit) {
@@ -48,12 +50,9 @@ Exit run(int argc, char** argv) {
     return printed ? Exit::kDone : failed(printed.error(), Format::kText, Exit::kRefused);
   }
   const auto& invocation = std::get<Invocation>(*parsed);
-  if (invocation.command->id == CommandId::kTop) {
-    const auto done = run_top(invocation);
-    return done ? Exit::kDone : failed(done.error().error, invocation.format, done.error().exit);
-  }
-  const auto done = run_command(invocation);
-  return done ? Exit::kDone : failed(done.error(), invocation.format, Exit::kRefused);
+  const bool top = invocation.command->id == CommandId::kTop;
+  const auto done = top ? run_top(invocation) : run_command(invocation);
+  return done ? Exit::kDone : failed(done.error().error, invocation.format, done.error().exit);
 }
 
 }  // namespace

@@ -107,6 +107,10 @@ Expected<KeyValues> parse_keys(const CommandSpec& spec, const std::vector<std::s
       for (const KeySpec& key : spec.keys) {
         names.append(names.empty() ? "" : ", ").append(key.name).append("=");
       }
+      if (names.empty() && !spec.words.empty()) {
+        return fail(spec.name() + ": " + in_quotes(words[i]) +
+                    " is one word too many; allowed: " + forms_of(spec));
+      }
       if (names.empty()) {
         return fail(spec.name() + " takes no keys, but there is " + in_quotes(words[i]));
       }

@@ -13,9 +13,9 @@
 namespace mqsteer {
 namespace {
 
-Error not_understood(const std::string& why) {
-  return {
-      0, "the daemon's answer is not understood (" + why + "); is it mqsteerd that listens there?"};
+Failure not_understood(const std::string& why) {
+  return {{0, "the daemon's answer is not understood (" + why +
+                  "); is it mqsteerd that listens there?"}};
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ std::string json_text(const Json& json, Format format) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-Expected<Json> parse_answer(const std::string& line) {
+Outcome<Json> parse_answer(const std::string& line) {
   if (too_deep(line)) return tl::unexpected(not_understood("nested too deep"));
   Json json = Json::parse(line, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
@@ -50,7 +50,11 @@ Expected<Json> parse_answer(const std::string& line) {
     return member != error->end() && member->is_string() ? tame(member->get<std::string>()) : "";
   };
   const std::string allowed = text("allowed");
-  return fail(text("what") + (allowed.empty() ? "" : "; allowed: " + allowed));
+  const auto malformed = error->find("malformed");
+  const bool usage = malformed != error->end() && *malformed == true;
+  return tl::unexpected(
+      Failure{{0, text("what") + (allowed.empty() ? "" : "; allowed: " + allowed)},
+              usage ? Exit::kUsage : Exit::kRefused});
 }
 
 Expected<void> print(std::string_view text) {

@@ -21,8 +21,16 @@ using Json = nlohmann::ordered_json;
 
 [[nodiscard]] std::string json_text(const Json& json, Format format);
 
+/// Why a command failed, and the exit code for it.
+struct Failure {
+  Error error;
+  Exit exit = Exit::kRefused;
+};
+template <class T>
+using Outcome = tl::expected<T, Failure>;
+
 /// A daemon's answer line as JSON, or the error that it is.
-[[nodiscard]] Expected<Json> parse_answer(const std::string& line);
+[[nodiscard]] Outcome<Json> parse_answer(const std::string& line);
 
 /// Writes and flushes, so that a full disk is noticed.
 [[nodiscard]] Expected<void> print(std::string_view text);

@@ -71,7 +71,7 @@ class Top {
         paint_{paint_for(invocation.colour)},
         redraw_{invocation.format == Format::kText && on_terminal()} {}
 
-  Expected<void> run(std::chrono::milliseconds interval, std::uint64_t count) {
+  Outcome<void> run(std::chrono::milliseconds interval, std::uint64_t count) {
     auto before = ask();
     if (!before) return tl::unexpected(before.error());
     auto next = Clock::now();
@@ -83,17 +83,19 @@ class Top {
       if (!after) return tl::unexpected(after.error());
       if (!waited) continue;
       const auto rates = rates_between(*before, *after);
-      if (!rates) return tl::unexpected(rates.error());
-      if (auto printed = show(*rates, shown++ == 0); !printed) return printed;
+      if (!rates) return tl::unexpected(Failure{rates.error()});
+      if (auto printed = show(*rates, shown++ == 0); !printed) {
+        return tl::unexpected(Failure{printed.error()});
+      }
       before = std::move(after);
     }
     return {};
   }
 
  private:
-  Expected<Json> ask() {
+  Outcome<Json> ask() {
     const auto line = client_.ask(request_line({"stats", "show", {}}));
-    if (!line) return tl::unexpected(line.error());
+    if (!line) return tl::unexpected(Failure{line.error()});
     return parse_answer(*line);
   }
 
@@ -115,21 +117,18 @@ class Top {
 
 }  // namespace
 
-tl::expected<void, TopFailure> run_top(const Invocation& invocation) {
+Outcome<void> run_top(const Invocation& invocation) {
   const auto interval = number_key(
       invocation.keys, {"interval_ms", kLeastIntervalMs, kMostIntervalMs}, kDefaultIntervalMs);
-  if (!interval) return tl::unexpected(TopFailure{interval.error(), Exit::kUsage});
+  if (!interval) return tl::unexpected(Failure{interval.error(), Exit::kUsage});
   constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
   const auto count = number_key(invocation.keys, {"count", 1, 1'000'000'000}, kForever);
-  if (!count) return tl::unexpected(TopFailure{count.error(), Exit::kUsage});
+  if (!count) return tl::unexpected(Failure{count.error(), Exit::kUsage});
   catch_interrupts();
   auto client = ControlClient::connect(invocation.client);
-  if (!client) return tl::unexpected(TopFailure{client.error()});
+  if (!client) return tl::unexpected(Failure{client.error()});
   Top top{invocation, std::move(*client)};
-  if (auto done = top.run(std::chrono::milliseconds{*interval}, *count); !done) {
-    return tl::unexpected(TopFailure{done.error()});
-  }
-  return {};
+  return top.run(std::chrono::milliseconds{*interval}, *count);
 }
 
 }  // namespace mqsteer

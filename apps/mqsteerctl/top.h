@@ -1,6 +1,7 @@
 #pragma once
 
 #include "options.h"
+#include "output.h"
 
 #include <mqsteer/error.h>
 
@@ -9,11 +10,7 @@ namespace mqsteer {
 /// `top`: a table of rates at every interval, over the last one on a terminal and below it
 /// elsewhere; with a JSON format one object each. Ends after `count`, or at SIGINT or SIGTERM.
 ///
-/// errors: refused says that the keys are at fault rather than the daemon
-struct TopFailure {
-  Error error;
-  Exit exit = Exit::kRefused;
-};
-[[nodiscard]] tl::expected<void, TopFailure> run_top(const Invocation& invocation);
+/// errors: of wrong usage where the keys are at fault rather than the daemon
+[[nodiscard]] Outcome<void> run_top(const Invocation& invocation);
 
 }  // namespace mqsteer

@@ -44,7 +44,7 @@ constexpr std::array kPinKeys = {
 constexpr std::array kWorkerKeys = {KeySpec{"worker", "N", "its number, as in worker show"}};
 constexpr std::array kTopKeys = {
     KeySpec{"interval_ms", "N", "from one table to the next, 100..60000; default 1000"},
-    KeySpec{"count", "N", "tables until the end; default: until interrupted"},
+    KeySpec{"count", "N", "tables until the end, 1..1000000000; default: until interrupted"},
 };
 
 constexpr std::array kTable = {
@@ -67,7 +67,7 @@ constexpr std::array kTable = {
     CommandSpec{CommandId::kFlowUnpin,
                 "flow",
                 "unpin",
-                "let a flow follow its consumer again",
+                "take a flow's pin away: under rfs it follows its consumer again",
                 {},
                 KeysNeeded::kNone,
                 false,
@@ -79,8 +79,9 @@ constexpr std::array kTable = {
     CommandSpec{CommandId::kQueueShow, "queue", "show", "RX queues, their lcores and counters"},
     CommandSpec{CommandId::kStatsShow, "stats", "show", "all counters, and the accounts"},
     CommandSpec{CommandId::kSteeringSet, "steering", "set",
-                "change steering while traffic flows; nothing is lost or reordered", kSteeringKeys,
-                KeysNeeded::kOne},
+                "change steering while traffic flows; nothing is lost or reordered, but an rr box "
+                "resets its connections where mode, symmetric or tunnels change the hash",
+                kSteeringKeys, KeysNeeded::kOne},
     CommandSpec{CommandId::kSteeringShow, "steering", "show",
                 "mode, hash, and the share of every worker"},
     CommandSpec{CommandId::kTop, "top", "", "a table of rates that refreshes itself", kTopKeys,
@@ -92,7 +93,7 @@ constexpr std::array kTable = {
     CommandSpec{CommandId::kWorkerRestore, "worker", "restore", "take an abandoned worker in again",
                 kWorkerKeys, KeysNeeded::kAll},
     CommandSpec{CommandId::kWorkerShow, "worker", "show",
-                "workers: packets, backlog, moves, drops, how busy"},
+                "workers: packets, backlog, moves, drops, how busy since the start"},
 };
 static_assert(kTable.size() == static_cast<std::size_t>(CommandId::kCount));
 static_assert(std::is_sorted(kTable.begin(), kTable.end(), [](const auto& a, const auto& b) {
@@ -104,19 +105,6 @@ std::vector<std::string_view> key_words(const CommandSpec& spec) {
   for (const KeySpec& word : spec.words) words.push_back(word.name);
   for (const KeySpec& key : spec.keys) words.push_back(key.name);
   return words;
-}
-
-/// "worker=N", "PROTOCOL FROM TO worker=N"
-std::string forms_of(const CommandSpec& spec) {
-  std::string text;
-  for (const KeySpec& word : spec.words) {
-    text.append(text.empty() ? "" : " ").append(word.value);
-  }
-  for (const KeySpec& key : spec.keys) {
-    if (!text.empty()) text += ' ';
-    text.append(key.name).append("=").append(key.value);
-  }
-  return text;
 }
 
 }  // namespace
@@ -172,6 +160,18 @@ Expected<const CommandSpec*> find_command(std::string_view object, std::string_v
   if (commands.empty()) return fail(of + " takes no command, but there is " + in_quotes(command));
   if (command.empty()) return fail(of + ": a command is missing; allowed: " + join(commands));
   return tl::unexpected(unknown_word(command, "a command of " + of, commands));
+}
+
+std::string forms_of(const CommandSpec& spec) {
+  std::string text;
+  for (const KeySpec& word : spec.words) {
+    text.append(text.empty() ? "" : " ").append(word.value);
+  }
+  for (const KeySpec& key : spec.keys) {
+    if (!text.empty()) text += ' ';
+    text.append(key.name).append("=").append(key.value);
+  }
+  return text;
 }
 
 Expected<void> check_keys(const CommandSpec& spec, const KeyValues& keys) {

@@ -76,6 +76,9 @@ struct CommandSpec {
 
 using KeyValues = std::map<std::string, std::string, std::less<>>;
 
+/// What a command takes: "worker=N", "PROTOCOL FROM TO worker=N"
+[[nodiscard]] std::string forms_of(const CommandSpec& spec);
+
 /// Holds the names of keys against what the command takes and needs.
 [[nodiscard]] Expected<void> check_keys(const CommandSpec& spec, const KeyValues& keys);
 

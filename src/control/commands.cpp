@@ -29,13 +29,17 @@ Expected<Json> worker_show(ControlTarget& target, const KeyValues& /*keys*/) {
   return workers_view(target.snapshot());
 }
 
+std::string allowed_workers(const ControlTarget& target) {
+  return "; allowed: 0-" + std::to_string(target.plan().lcores.size() - 1);
+}
+
 Expected<WorkerId> worker_of(const ControlTarget& target, const KeyValues& keys) {
-  const std::string& text = keys.find("worker")->second;  // check_keys saw it
-  const std::size_t workers = target.plan().lcores.size();
+  const std::string& text = keys.find("worker")->second;  // check_values saw it
   const auto number = parse_number(text);
-  if (number && *number < workers) return WorkerId{static_cast<std::uint16_t>(*number)};
-  return fail("there is no worker " + in_quotes(text) + "; allowed: 0-" +
-              std::to_string(workers - 1));
+  if (number && *number < target.plan().lcores.size()) {
+    return WorkerId{static_cast<std::uint16_t>(*number)};
+  }
+  return fail("there is no worker " + in_quotes(text) + allowed_workers(target));
 }
 
 Expected<Json> worker_abandon(ControlTarget& target, const KeyValues& keys) {
@@ -80,6 +84,29 @@ Expected<Json> steering_show(ControlTarget& target, const KeyValues& /*keys*/) {
   return steering_view(target.config(), target.snapshot(), target.rfs_figures());
 }
 
+/// New workers with the old weights are a mistake that the messages of validate() and of the
+/// runtime would hide.
+Expected<void> check_weights(const ControlTarget& target, const SteeringConfig& steering,
+                             const KeyValues& keys) {
+  const std::size_t workers =
+      steering.workers.empty() ? target.plan().lcores.size() : steering.workers.size();
+  if (steering.weights.empty() || steering.weights.size() == workers) return {};
+  const std::string weights = std::to_string(steering.weights.size());
+  return fail((keys.contains("weights")
+                   ? "steering.weights: " + weights + " weights do not fit "
+                   : "steering.weights: the " + weights + " weights set before do not fit ") +
+              std::to_string(workers) +
+              " workers; allowed: weights=equal, or a weight for each worker");
+}
+
+/// Whether a change makes a new table of buckets; otherwise buckets change workers in the one there
+/// is. See Runtime::set_steering().
+bool makes_table(const SteeringConfig& from, const SteeringConfig& to) {
+  const bool size = from.rss_buckets != to.rss_buckets || from.rss_bits != to.rss_bits;
+  return from.mode != to.mode || from.symmetric != to.symmetric || from.tunnels != to.tunnels ||
+         from.fragments != to.fragments || (from.mode == SteeringMode::kSoftRss && size);
+}
+
 /// All keys into a copy first, so that a bad one leaves everything as it is.
 Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
   Config wanted = target.config();
@@ -88,31 +115,26 @@ Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
       return tl::unexpected(set.error());
     }
   }
-  // New workers with the old weights are a mistake that the message of validate() would hide.
   const SteeringConfig& steering = wanted.steering;
-  if (keys.contains("workers") && !keys.contains("weights") && !steering.workers.empty() &&
-      !steering.weights.empty() && steering.weights.size() != steering.workers.size()) {
-    return fail("steering.weights: the " + std::to_string(steering.weights.size()) +
-                " weights set before do not fit " + std::to_string(steering.workers.size()) +
-                " workers; allowed: weights=equal, or a weight for each worker");
-  }
+  if (auto fit = check_weights(target, steering, keys); !fit) return tl::unexpected(fit.error());
   if (auto valid = validate(wanted); !valid) return tl::unexpected(valid.error());
+  const bool new_table = makes_table(target.config().steering, steering);
   const auto moved = target.set_steering(steering);
   if (!moved) return tl::unexpected(moved.error());
-  Json view = {{"changed_buckets", *moved}};
+  Json view = {{"changed_buckets", *moved}, {"new_table", new_table}};
   view.update(steering_view(target.config(), target.snapshot(), target.rfs_figures()));
   return view;
 }
 
 Expected<FlowTuple> flow_of(const KeyValues& keys) {
-  const auto word = [&keys](const char* name) { return keys.find(name)->second; };  // check_keys
+  const auto word = [&keys](const char* name) { return keys.find(name)->second; };  // check_keys()
   return FlowTuple::parse(word("protocol"), word("from"), word("to"));
 }
 
 Expected<Json> flow_explain(ControlTarget& target, const KeyValues& keys) {
   const auto flow = flow_of(keys);
   if (!flow) return tl::unexpected(flow.error());
-  return explanation_view(target.explain(*flow));
+  return explanation_view(target.explain(*flow), target.snapshot());
 }
 
 Expected<Json> flow_pin(ControlTarget& target, const KeyValues& keys) {
@@ -132,11 +154,16 @@ Expected<Json> flow_unpin(ControlTarget& target, const KeyValues& keys) {
   const auto flow = flow_of(keys);
   if (!flow) return tl::unexpected(flow.error());
   if (auto done = target.unpin(*flow); !done) return tl::unexpected(done.error());
-  return Json{{"unpinned", flow->text()}};
+  return Json{{"unpinned", flow->text()}, {"mode", name_of(target.config().steering.mode)}};
 }
 
 Expected<Json> flow_show(ControlTarget& target, const KeyValues& /*keys*/) {
-  return flows_view(target.pins(), target.rfs_figures());
+  // A table that was made since may have had no place for a pin, and another worker may be live.
+  std::vector<PinState> pins;
+  for (const FlowPin& pin : target.pins()) {
+    pins.push_back({pin, target.explain(pin.flow).why});
+  }
+  return flows_view(pins, target.rfs_figures());
 }
 
 Expected<Json> version(ControlTarget& target, const KeyValues& /*keys*/) {
@@ -188,26 +215,58 @@ Handler handler_of(CommandId id) noexcept {
   return nullptr;
 }
 
-Expected<Json> run(ControlTarget& target, std::string_view line) {
-  const auto request = parse_request(line);
-  if (!request) return tl::unexpected(request.error());
-  const auto spec = find_command(request->object, request->command);
-  if (!spec) return tl::unexpected(spec.error());
-  if (auto checked = check_keys(**spec, request->keys); !checked) {
-    return tl::unexpected(checked.error());
+/// Whether the values are well formed; whether this box can do what they say is another matter.
+Expected<void> check_values(const ControlTarget& target, const CommandSpec& spec,
+                            const KeyValues& keys) {
+  if (!spec.words.empty()) {
+    if (auto flow = flow_of(keys); !flow) return tl::unexpected(flow.error());
   }
+  if (spec.id == CommandId::kSteeringSet) {
+    Config any = target.config();
+    for (const auto& [key, value] : keys) {
+      if (auto set = set_key(any, "steering." + key, value); !set) return set;
+    }
+    return {};
+  }
+  const auto worker = keys.find("worker");
+  if (worker == keys.end() || parse_number(worker->second)) return {};
+  return fail("worker: " + in_quotes(worker->second) + " is not a worker's number" +
+              allowed_workers(target));
+}
+
+struct Failure {
+  Error error;
+  Fault fault;
+};
+
+tl::unexpected<Failure> malformed(const Error& error) {
+  return tl::unexpected(Failure{error, Fault::kMalformed});
+}
+
+tl::expected<Json, Failure> run(ControlTarget& target, std::string_view line) {
+  const auto request = parse_request(line);
+  if (!request) return malformed(request.error());
+  const auto spec = find_command(request->object, request->command);
+  if (!spec) return malformed(spec.error());
+  const KeyValues& keys = request->keys;
+  if (auto checked = check_keys(**spec, keys); !checked) return malformed(checked.error());
   const Handler handler = handler_of((*spec)->id);
   if (handler == nullptr) {
-    return fail((*spec)->name() + " is made by mqsteerctl, from stats show");
+    return malformed({0, (*spec)->name() + " is made by mqsteerctl, from stats show"});
   }
-  return handler(target, request->keys);
+  if (auto checked = check_values(target, **spec, keys); !checked) {
+    return malformed(checked.error());
+  }
+  auto view = handler(target, keys);
+  if (!view) return tl::unexpected(Failure{view.error(), Fault::kRefused});
+  return *view;
 }
 
 }  // namespace
 
 std::string answer(ControlTarget& target, std::string_view line) {
   const auto view = run(target, line);
-  if (!view) return error_line(view.error());
+  if (!view) return error_line(view.error().error, view.error().fault);
   // Device and file names may hold any bytes; JSON may not.
   return view->dump(-1, ' ', false, Json::error_handler_t::replace);
 }

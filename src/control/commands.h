@@ -60,7 +60,8 @@ class ControlTarget {
 /// Answers one line of the control socket: a JSON object
 /// `{"object": "steering", "command": "set", "keys": {"mode": "rps"}}` (command and keys may be
 /// missing where the command table has none) with one JSON object, on one line, without line end:
-/// the command's, or `{"error": {"what", "allowed"}}`. Takes any bytes.
+/// the command's, or `{"error": {"what", "allowed"}}`, with `"malformed": true` where the line is
+/// wrong for every box. Takes any bytes.
 [[nodiscard]] std::string answer(ControlTarget& target, std::string_view line);
 
 }  // namespace mqsteer

@@ -93,9 +93,10 @@ std::string request_line(const Request& request) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string error_line(const Error& error) {
+std::string error_line(const Error& error, Fault fault) {
   const Refusal refusal = refusal_of(error);
-  const Json json = {{"error", {{"what", refusal.what}, {"allowed", refusal.allowed}}}};
+  Json json = {{"error", {{"what", refusal.what}, {"allowed", refusal.allowed}}}};
+  if (fault == Fault::kMalformed) json["error"]["malformed"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

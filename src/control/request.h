@@ -4,6 +4,7 @@
 
 #include <mqsteer/error.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -29,8 +30,14 @@ inline constexpr std::size_t kMaxNesting = 32;
 /// One line, without its end.
 [[nodiscard]] std::string request_line(const Request& request);
 
+/// Whose fault it is that a request fails.
+enum class Fault : std::uint8_t {
+  kRefused,   ///< the box cannot do it, or not now
+  kMalformed  ///< the words are wrong for every box
+};
+
 /// `{"error":{"what":…,"allowed":…}}`, without line end. "allowed" is empty where nothing is
-/// listed.
-[[nodiscard]] std::string error_line(const Error& error);
+/// listed; a malformed request has `"malformed":true` besides.
+[[nodiscard]] std::string error_line(const Error& error, Fault fault = Fault::kRefused);
 
 }  // namespace mqsteer

@@ -49,6 +49,12 @@ Cell state_cell(const Json& worker) {
   return {state, state == "listed" ? Colour::kGreen : Colour::kYellow};
 }
 
+std::string fragments_text(const Json& counts) {
+  return "fragments: " + plain(counts.at("tracked")) + " went with their flow, " +
+         plain(counts.at("missed")) + " by their addresses; " + plain(counts.at("held")) +
+         " had to wait\n";
+}
+
 std::uint64_t sum_of(const Json& drops) {
   std::uint64_t sum = 0;
   for (const auto& [reason, count] : drops.items()) sum += count.get<std::uint64_t>();

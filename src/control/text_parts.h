@@ -32,9 +32,12 @@ using Json = nlohmann::ordered_json;
 /// Of drops by reason.
 [[nodiscard]] std::uint64_t sum_of(const Json& drops);
 
+/// "fragments: 5 went with their flow, …", a line; counts: as `fragments` in stats
+[[nodiscard]] std::string fragments_text(const Json& counts);
+
 // --- tables of workers ------------------------------------------------------------------------
 
-/// busy: with their share of busy time, which `worker show` has
+/// busy: with their share of busy time since the start, which `worker show` has
 [[nodiscard]] std::string worker_table(const Json& workers, bool busy, const Paint& paint);
 
 /// Hops, what the order check found, and what the handlers count; each where there is something.

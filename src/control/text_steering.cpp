@@ -45,6 +45,7 @@ std::string steering_settings(const Json& answer) {
             plain(answer.at("balance")) + " (" + plain(answer.at("balanced")) +
             " buckets moved so far)\n";
   }
+  if (answer.at("fragments") == "track") text += fragments_text(answer.at("fragment_counts"));
   const Json& rfs = answer.at("rfs");
   if (!rfs.is_null()) {
     text += "flows: room for " + plain(answer.at("rfs_flows")) + "; " + rfs_text(rfs) + '\n';
@@ -60,6 +61,23 @@ std::string why_text(const std::string& why) {
     return "its bucket's worker, since the one it was consumed at or pinned to gets no flows";
   }
   return why;
+}
+
+std::string moves_text(const std::string& moves) {
+  if (moves == "settled") return "not now: it is where it should be, or its next packet will be";
+  if (moves == "held") return "at once; what comes meanwhile is held, in order";
+  if (moves == "drained") {
+    return "when nothing of it is outstanding at the old worker, where it stays until then";
+  }
+  return moves;
+}
+
+std::string pin_state_text(const std::string& state) {
+  if (state == "waits") return "waits for mode rfs";
+  if (state == "worker_gone") return "no effect: the worker gets no flows";
+  if (state == "no_place")
+    return "no effect: other pins have its places; unpin one, and pin it again";
+  return state;
 }
 
 /// Where an RX lcore has the flow's bucket now.
@@ -93,8 +111,14 @@ std::string steering_show_text(const Json& answer, const Paint& paint) {
 }
 
 std::string steering_set_text(const Json& answer, const Paint& paint) {
-  return plain(answer.at("changed_buckets")) + " of " + plain(answer.at("buckets")) +
-         " buckets changed\n\n" + steering_show_text(answer, paint);
+  const std::string buckets = plain(answer.at("buckets"));
+  std::string text =
+      plain(answer.at("changed_buckets")) + " of " + buckets + " buckets changed their worker";
+  if (answer.at("new_table").get<bool>()) {
+    text = buckets == "0" ? "no buckets any more: a packet stays at the lcore that receives it"
+                          : "a new table of " + buckets + " buckets, in the shares below";
+  }
+  return text + "\n\n" + steering_show_text(answer, paint);
 }
 
 std::string flow_explain_text(const Json& answer, const Paint& paint) {
@@ -105,13 +129,10 @@ std::string flow_explain_text(const Json& answer, const Paint& paint) {
   if (answer.at("bucket").is_null()) {
     return text + "\nworker:  that of the lcore which receives it, whatever its hash\n";
   }
-  text +=
-      "\nbucket:  " + plain(answer.at("bucket")) + " of " + plain(answer.at("buckets")) +
-      "\nwanted:  at worker " + plain(answer.at("desired")) + ", " +
-      why_text(plain(answer.at("why"))) + "\nmoves:   " +
-      (answer.at("forced").get<bool>() ? "at once; what comes meanwhile is held, in order"
-                                       : "when nothing of it is outstanding at the old worker") +
-      "\n\n";
+  text += "\nbucket:  " + plain(answer.at("bucket")) + " of " + plain(answer.at("buckets")) +
+          "\nwanted:  at worker " + plain(answer.at("desired")) + ", " +
+          why_text(plain(answer.at("why"))) +
+          "\nmoves:   " + moves_text(plain(answer.at("moves"))) + "\n\n";
   TextTable table{{"RX LCORE", "WORKER NOW", "<STATE"}};
   for (const Json& at : list(answer, "current")) {
     table.add({cell(at, "lcore"), cell(at, "worker"), {at_text(at)}});
@@ -125,8 +146,13 @@ std::string flow_show_text(const Json& answer, const Paint& paint) {
                          ? "mode rfs is off: no flow is remembered, and pins wait for it\n"
                          : "flows: " + rfs_text(rfs) + '\n';
   if (list(answer, "pins").empty()) return text + "no flow is pinned\n";
-  TextTable table{{"<PINNED FLOW", "WORKER"}};
-  for (const Json& pin : answer.at("pins")) table.add({cell(pin, "flow"), cell(pin, "worker")});
+  TextTable table{{"<PINNED FLOW", "WORKER", "<STATE"}};
+  for (const Json& pin : answer.at("pins")) {
+    const bool good = pin.at("state") == "pinned";
+    table.add({cell(pin, "flow"),
+               cell(pin, "worker"),
+               {pin_state_text(plain(pin.at("state"))), good ? Colour::kPlain : Colour::kYellow}});
+  }
   return text + '\n' + table.text(paint);
 }
 

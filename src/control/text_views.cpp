@@ -69,9 +69,7 @@ std::string stats_show(const Json& answer, const Paint& paint) {
                      '\n' + drops_table(workers, &totals.at("drops"), paint) + '\n';
   const Json& fragments = answer.at("fragments");
   if (fragments.at("tracked") != 0 || fragments.at("missed") != 0) {
-    text += "fragments: " + plain(fragments.at("tracked")) + " went with their flow, " +
-            plain(fragments.at("missed")) + " by their addresses; " + plain(fragments.at("held")) +
-            " had to wait\n";
+    text += fragments_text(fragments);
   }
   text += "accounts: rx " + plain(totals.at("rx")) + " + originated " +
           plain(totals.at("originated")) + " + copies " + plain(totals.at("copies")) + " = tx " +
@@ -202,7 +200,10 @@ std::string made_text(CommandId command, const Json& answer, const Paint& paint)
       return plain(answer.at("pinned")) + " is pinned to worker " + plain(answer.at("worker")) +
              '\n';
     case CommandId::kFlowUnpin:
-      return plain(answer.at("unpinned")) + " follows its consumer again\n";
+      return plain(answer.at("unpinned")) +
+             (answer.at("mode") == "rfs" ? " follows its consumer again\n"
+                                         : " is pinned no more; mode " + plain(answer.at("mode")) +
+                                               " steers it by its bucket, as before\n");
     case CommandId::kFlowShow:
       return flow_show_text(answer, paint);
     case CommandId::kVersion:

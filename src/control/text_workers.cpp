@@ -120,7 +120,7 @@ std::string handler_text(const Json& workers, const Paint& paint) {
 std::string worker_table(const Json& workers, bool busy, const Paint& paint) {
   std::vector<std::string> titles = {"WORKER", "LCORE", "<STATE", "BUCKETS",  "PACKETS", "BACKLOG",
                                      "MOVES",  "HELD",  "TX",     "CONSUMED", "DROPS"};
-  if (busy) titles.emplace_back("BUSY");
+  if (busy) titles.emplace_back("BUSY SINCE START");
   TextTable table{titles};
   for (const Json& worker : workers) {
     std::vector<Cell> row = {cell(worker, "worker"),

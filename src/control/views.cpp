@@ -157,6 +157,32 @@ Json rfs_view(const RfsFigures& rfs) {
           {"pins", rfs.pins}};
 }
 
+Json fragments_view(const FragmentFigures& figures) {
+  return {{"tracked", figures.tracked}, {"missed", figures.missed}, {"held", figures.held}};
+}
+
+/// The drain rule in a word, for a flow that has a desired worker.
+std::string_view move_of(const FlowExplanation& explanation, const Snapshot& snapshot) {
+  std::string_view word = "settled";
+  for (const auto& at : explanation.current) {
+    if (at.held) return "held";
+    if (at.worker == 0xffff || at.worker == explanation.desired.value()) continue;
+    const auto worker =
+        std::ranges::find(snapshot.workers, WorkerId{at.worker}, &WorkerFigures::worker);
+    const bool live = worker == snapshot.workers.end() || (worker->listed && !worker->abandoned);
+    // Under rfs a worker that gets no flows is left by force, whatever the wish.
+    if (explanation.forced || (explanation.mode == SteeringMode::kRfs && !live)) return "held";
+    word = "drained";
+  }
+  return word;
+}
+
+std::string_view state_of(const PinState& pin, bool rfs) {
+  if (!rfs) return "waits";
+  if (pin.why == DesiredBy::kPin) return "pinned";
+  return pin.why == DesiredBy::kConsumerGone ? "worker_gone" : "no_place";
+}
+
 }  // namespace
 
 Json drops_view(const DropFigures& drops) {
@@ -178,10 +204,7 @@ Json stats_view(const Snapshot& snapshot) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return {{"ports", std::move(ports)},
           {"workers", std::move(workers)},
-          {"fragments",
-           {{"tracked", snapshot.fragments.tracked},
-            {"missed", snapshot.fragments.missed},
-            {"held", snapshot.fragments.held}}},
+          {"fragments", fragments_view(snapshot.fragments)},
           {"totals", totals_view(snapshot.totals)},
           {"time_ns", std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()}};
 }
@@ -289,11 +312,12 @@ Json steering_view(const Config& config, const Snapshot& snapshot, const RfsFigu
           {"rfs_flows", steering.rfs_flows},
           {"tx_guard", steering.tx_guard},
           {"order_check", steering.order_check},
+          {"fragment_counts", fragments_view(snapshot.fragments)},
           {"rfs", rfs_view(rfs)},
           {"workers", std::move(workers)}};
 }
 
-Json explanation_view(const FlowExplanation& explanation) {
+Json explanation_view(const FlowExplanation& explanation, const Snapshot& snapshot) {
   constexpr std::array<std::string_view, 4> kWhy = {"bucket", "consumer", "pin", "consumer_gone"};
   std::array<char, 16> hash{};
   std::snprintf(hash.data(), hash.size(), "0x%08x", explanation.hash);
@@ -307,12 +331,14 @@ Json explanation_view(const FlowExplanation& explanation) {
                {"buckets", explanation.buckets},
                {"desired", nullptr},
                {"why", nullptr},
-               {"forced", nullptr}};
+               {"forced", nullptr},
+               {"moves", nullptr}};
   if (explanation.buckets != 0) {
     view["bucket"] = explanation.bucket;
     view["desired"] = explanation.desired.value();
     view["why"] = kWhy[static_cast<std::size_t>(explanation.why)];
     view["forced"] = explanation.forced;
+    view["moves"] = move_of(explanation, snapshot);
   }
   view["current"] = Json::array();
   for (const auto& at : explanation.current) {
@@ -324,10 +350,12 @@ Json explanation_view(const FlowExplanation& explanation) {
   return view;
 }
 
-Json flows_view(const std::vector<FlowPin>& pins, const RfsFigures& rfs) {
+Json flows_view(const std::vector<PinState>& pins, const RfsFigures& rfs) {
   Json list = Json::array();
-  for (const FlowPin& pin : pins) {
-    list.push_back({{"flow", pin.flow.text()}, {"worker", pin.worker.value()}});
+  for (const PinState& each : pins) {
+    list.push_back({{"flow", each.pin.flow.text()},
+                    {"worker", each.pin.worker.value()},
+                    {"state", state_of(each, rfs.entries != 0)}});
   }
   return {{"pins", std::move(list)}, {"rfs", rfs_view(rfs)}};
 }

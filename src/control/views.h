@@ -37,8 +37,8 @@ using Json = nlohmann::ordered_json;
 /// of one table of flows; "steering_bytes" have two, since a change of the hash makes a new one.
 [[nodiscard]] Json plan_view(const Plan& plan, const SteeringConfig& steering);
 
-/// {"mode", …, "rfs": as in flows_view, "workers": [{"worker", "lcore", "state", "buckets",
-/// "weight", "packets", "share"}]}
+/// {"mode", …, "fragment_counts": as "fragments" in stats, "rfs": as in flows_view, "workers":
+/// [{"worker", "lcore", "state", "buckets", "weight", "packets", "share"}]}
 [[nodiscard]] Json steering_view(const Config& config, const Snapshot& snapshot,
                                  const RfsFigures& rfs);
 
@@ -49,14 +49,26 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json config_diff_view(const Config& running, const Config& file);
 
 /// {"flow", "kind", "key", "mode", "hash": "0x…", "hash_function", "bucket", "buckets", "desired",
-/// "why": "bucket", "consumer", "pin" or "consumer_gone", "forced", "current": [{"lcore", "worker":
-/// null where no packet of its bucket has come or they wait, "drained", "held"}]}. Under none
-/// nothing is desired: "bucket", "desired", "why" and "forced" are null, "current" is empty.
-[[nodiscard]] Json explanation_view(const FlowExplanation& explanation);
+/// "why": "bucket", "consumer", "pin" or "consumer_gone", "forced", "moves": "settled" (it is where
+/// it should be), "held" (at once, its packets being held meanwhile) or "drained" (once nothing of
+/// it is outstanding), "current": [{"lcore", "worker": null where no packet of its bucket has come
+/// or they wait, "drained", "held"}]}. Under none nothing is desired: "bucket", "desired", "why",
+/// "forced" and "moves" are null, "current" is empty.
+///
+/// snapshot: says which workers get flows; one that is not in it does
+[[nodiscard]] Json explanation_view(const FlowExplanation& explanation,
+                                    const Snapshot& snapshot = {});
 
-/// {"pins": [{"flow", "worker"}], "rfs": {"entries", "used", "displaced", "pins"}, or null in all
-/// other modes}
-[[nodiscard]] Json flows_view(const std::vector<FlowPin>& pins, const RfsFigures& rfs);
+/// A pin, and what the table says of its flow.
+struct PinState {
+  FlowPin pin;
+  DesiredBy why = DesiredBy::kPin;
+};
+
+/// {"pins": [{"flow", "worker", "state": "pinned", "waits" (for rfs), "worker_gone" (it gets no
+/// flows) or "no_place" (other pins have the places of the table that it can have)}], "rfs":
+/// {"entries", "used", "displaced", "pins"}, or null in all other modes}
+[[nodiscard]] Json flows_view(const std::vector<PinState>& pins, const RfsFigures& rfs);
 
 /// Every reason by its name, those without a drop too.
 [[nodiscard]] Json drops_view(const DropFigures& drops);

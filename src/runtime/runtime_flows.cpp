@@ -3,6 +3,8 @@
 #include "runtime/runtime.h"
 #include "runtime/runtime_parts.h"
 
+#include <mqsteer/log.h>
+
 #include <algorithm>
 
 namespace mqsteer {
@@ -51,8 +53,13 @@ Expected<void> Runtime::unpin(const FlowTuple& flow) {
 void Runtime::pin_again(SteeringTable& table) const {
   if (table.rfs() == nullptr) return;
   for (const FlowPin& pin : pins_) {
-    // Eight pins of one set were refused one by one, and a new hash cannot be asked first.
-    static_cast<void>(table.rfs()->pin(pin.flow.explain(table.hasher()).hash, pin.worker));
+    // Eight pins of one set were refused one by one, and a new hash cannot be asked first. It stays
+    // the operator's wish, for the table after this one; `flow show` has it without effect.
+    if (table.rfs()->pin(pin.flow.explain(table.hasher()).hash, pin.worker)) continue;
+    log_line(LogLevel::kWarning,
+             "flow pin: " + pin.flow.text() +
+                 " has no effect: eight other pins have the new table's places for it; unpin one "
+                 "of them and pin it again, or raise steering.rfs_flows");
   }
 }
 

@@ -102,7 +102,8 @@ TEST_F(FlowsTest, PinsThatCannotBeAreRefusedWithTheReason) {
   set({{"mode", "rfs"}});
   EXPECT_THAT(fault(ask_flow("unpin")), HasSubstr("10.0.0.2:80 is not pinned"));
   EXPECT_THAT(fault(ask_flow("pin", {{"worker", "2"}})), StartsWith("there is no worker '2'"));
-  EXPECT_THAT(fault(ask_flow("pin", {{"worker", "-1"}})), StartsWith("there is no worker '-1'"));
+  EXPECT_THAT(fault(ask_flow("pin", {{"worker", "-1"}})),
+              StartsWith("worker: '-1' is not a worker's number"));
   set({{"workers", "0"}});
   EXPECT_THAT(fault(ask_flow("pin", {{"worker", "1"}})), HasSubstr("worker 1 gets no flows"));
   EXPECT_TRUE(ask("flow", "show")["pins"].empty());

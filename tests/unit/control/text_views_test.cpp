@@ -10,6 +10,7 @@
 namespace mqsteer::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -102,6 +103,8 @@ TEST(TextViews, SteeringShowHasWhatAModeHasOfItsOwn) {
   steering.tx_guard = true;
   steering.order_check = true;
   EXPECT_THAT(shown(), HasSubstr("fragments track, flow limit off, TX guard on, order check on\n"
+                                 "fragments: 0 went with their flow, 0 by their addresses; 0 had "
+                                 "to wait\n"
                                  "flows: room for 65536; 77 of 262144 places taken, 5 flows lost "
                                  "theirs to others, 0 pinned\n"));
 }
@@ -112,7 +115,7 @@ TEST(TextViews, WorkerShowHasStateBusyAndEveryDrop) {
   const std::string shown = text(CommandId::kWorkerShow, workers_view(target.figures));
   EXPECT_THAT(shown, HasSubstr("WORKER  LCORE  STATE      BUCKETS  PACKETS  BACKLOG  MOVES  HELD"));
   EXPECT_THAT(shown, HasSubstr("     1      3  abandoned     2048      100      101    102   103"));
-  EXPECT_THAT(shown, HasSubstr("25.0%\n"));
+  EXPECT_THAT(shown, AllOf(HasSubstr("BUSY SINCE START\n"), HasSubstr("25.0%\n")));
   expect_every_reason(shown);
 }
 
@@ -182,18 +185,19 @@ TEST(TextViews, FlowExplainIsABlockToRead) {
   FlowExplanation explanation = target.explanation;
   explanation.flow = *FlowTuple::parse("tcp", "10.0.0.1:1234", "10.0.0.2:80");
   explanation.key = explanation.flow.explain(FlowHasher{{}}).dissection.key;
-  EXPECT_EQ(text(CommandId::kFlowExplain, explanation_view(explanation)),
-            "flow:    tcp 10.0.0.1:1234 10.0.0.2:80\n"
-            "key:     tcp, 10.0.0.1:1234 10.0.0.2:80\n"
-            "hash:    0x1234abcd (fast)\n"
-            "mode:    rfs\n"
-            "bucket:  291 of 4096\n"
-            "wanted:  at worker 1, where it was last consumed\n"
-            "moves:   when nothing of it is outstanding at the old worker\n"
-            "\n"
-            "RX LCORE  WORKER NOW  STATE\n"
-            "       2           0  packets of it are outstanding there\n"
-            "       3           -  no packet of its bucket yet\n");
+  EXPECT_EQ(
+      text(CommandId::kFlowExplain, explanation_view(explanation)),
+      "flow:    tcp 10.0.0.1:1234 10.0.0.2:80\n"
+      "key:     tcp, 10.0.0.1:1234 10.0.0.2:80\n"
+      "hash:    0x1234abcd (fast)\n"
+      "mode:    rfs\n"
+      "bucket:  291 of 4096\n"
+      "wanted:  at worker 1, where it was last consumed\n"
+      "moves:   when nothing of it is outstanding at the old worker, where it stays until then\n"
+      "\n"
+      "RX LCORE  WORKER NOW  STATE\n"
+      "       2           0  packets of it are outstanding there\n"
+      "       3           -  no packet of its bucket yet\n");
 }
 
 TEST(TextViews, FlowExplainHasWordsForEveryReasonAndState) {
@@ -211,10 +215,64 @@ TEST(TextViews, FlowExplainHasWordsForEveryReasonAndState) {
   EXPECT_THAT(shown(), HasSubstr("       3           1  nothing of it is outstanding there\n"));
 }
 
+std::string moves_of(const FlowExplanation& explanation, const Snapshot& snapshot = {}) {
+  return explanation_view(explanation, snapshot).at("moves").get<std::string>();
+}
+
+TEST(TextViews, FlowExplainTellsTheDrainRule) {
+  FlowExplanation flow = FakeTarget{}.explanation;  // wanted at worker 1, now at 0
+  Snapshot snapshot = FakeTarget{}.figures;
+  EXPECT_EQ(moves_of(flow, snapshot), "drained") << "a consumer never forces";
+  snapshot.workers[0].abandoned = true;
+  EXPECT_EQ(moves_of(flow, snapshot), "held") << "off a worker that gets no flows";
+  flow.mode = SteeringMode::kRps;
+  EXPECT_EQ(moves_of(flow, snapshot), "drained") << "outside rfs the share says it";
+  flow.forced = true;
+  EXPECT_EQ(moves_of(flow), "held");
+  flow.current[0].worker = 1;
+  EXPECT_EQ(moves_of(flow), "settled") << "forced or not";
+  EXPECT_THAT(text(CommandId::kFlowExplain, explanation_view(flow)),
+              HasSubstr("moves:   not now: it is where it should be"));
+  flow.current[1].held = true;
+  EXPECT_EQ(moves_of(flow), "held");
+}
+
+TEST(TextViews, FlowUnpinSaysWhatTheFlowFollowsNow) {
+  EXPECT_EQ(text(CommandId::kFlowUnpin, {{"unpinned", "x"}, {"mode", "rfs"}}),
+            "x follows its consumer again\n");
+  EXPECT_EQ(text(CommandId::kFlowUnpin, {{"unpinned", "x"}, {"mode", "soft-rss"}}),
+            "x is pinned no more; mode soft-rss steers it by its bucket, as before\n");
+}
+
+TEST(TextViews, SteeringSetTellsBucketsThatMovedFromATableMadeAnew) {
+  FakeTarget target;
+  const auto shown = [&](bool anew) {
+    Json view = {{"changed_buckets", 1024}, {"new_table", anew}};
+    view.update(steering_view(target.running, target.figures, {}));
+    return text(CommandId::kSteeringSet, view);
+  };
+  EXPECT_THAT(shown(false), HasSubstr("1024 of 4096 buckets changed their worker\n\n"));
+  EXPECT_THAT(shown(true), HasSubstr("a new table of 4096 buckets, in the shares below\n\n"));
+  target.running.steering.mode = SteeringMode::kNone;
+  EXPECT_THAT(shown(true), HasSubstr("no buckets any more: a packet stays"));
+}
+
+TEST(TextViews, SteeringShowCountsFragmentsThatAreTracked) {
+  FakeTarget target;
+  const auto shown = [&] {
+    return text(CommandId::kSteeringShow, steering_view(target.running, target.figures, {}));
+  };
+  target.figures.fragments = {.tracked = 11, .missed = 2, .held = 3};
+  EXPECT_THAT(shown(), Not(HasSubstr("went with their flow")));
+  target.running.steering.fragments = Fragments::kTrack;
+  EXPECT_THAT(shown(),
+              HasSubstr("fragments: 11 went with their flow, 2 by their addresses; 3 had"));
+}
+
 TEST(TextViews, FlowExplainOfModeNoneWantsNothing) {
   FlowExplanation explanation{.mode = SteeringMode::kNone, .hash = 7};
   const Json view = explanation_view(explanation);
-  for (const char* name : {"bucket", "desired", "why", "forced"}) {
+  for (const char* name : {"bucket", "desired", "why", "forced", "moves"}) {
     EXPECT_TRUE(view.at(name).is_null()) << name;
   }
   EXPECT_THAT(text(CommandId::kFlowExplain, view),
@@ -228,11 +286,19 @@ TEST(TextViews, FlowShowListsPinsAndTheTable) {
   const FlowPin pin{*FlowTuple::parse("udp", "[fd00::1]:53", "[fd00::2]:5353"), WorkerId{1}};
   RfsFigures rfs = target.rfs;
   rfs.pins = 1;
-  EXPECT_EQ(text(CommandId::kFlowShow, flows_view({pin}, rfs)),
+  EXPECT_EQ(text(CommandId::kFlowShow, flows_view({{pin}}, rfs)),
             "flows: 77 of 262144 places taken, 5 flows lost theirs to others, 1 pinned\n"
             "\n"
-            "PINNED FLOW                      WORKER\n"
-            "udp [fd00::1]:53 [fd00::2]:5353       1\n");
+            "PINNED FLOW                      WORKER  STATE\n"
+            "udp [fd00::1]:53 [fd00::2]:5353       1  pinned\n");
+  const auto state = [&](DesiredBy why, const RfsFigures& figures) {
+    return text(CommandId::kFlowShow, flows_view({{pin, why}}, figures));
+  };
+  EXPECT_THAT(state(DesiredBy::kBucket, {}), HasSubstr("1  waits for mode rfs\n"));
+  EXPECT_THAT(state(DesiredBy::kBucket, rfs),
+              HasSubstr("1  no effect: other pins have its places"));
+  EXPECT_THAT(state(DesiredBy::kConsumerGone, rfs),
+              HasSubstr("no effect: the worker gets no flow"));
 }
 
 TEST(TextViews, StatsShowHasFragmentsWhereTheyAreTracked) {
