@@ -50,7 +50,7 @@ class Engine {
         half_open_{table_},
         echoes_{shared.settings().buffers(), shared.settings().buffer_bytes(), memory},
         sender_{local_, echoes_, counters_},
-        timers_{shared.settings().connections, shared.clock().ticks(kTimerWaitMs), memory},
+        timers_{shared.settings().connections, timer_waits(shared), memory},
         work_{shared.work_steps()},
         idle_ticks_{shared.clock().ticks(std::uint64_t{shared.settings().idle_timeout_s} * 1000)} {}
 
@@ -114,6 +114,13 @@ class Engine {
   }
 
  private:
+  /// No timer is shorter than the first one of an echo.
+  [[nodiscard]] static TimerQueue::Waits timer_waits(const RrShared& shared) noexcept {
+    const std::uint64_t shortest = shared.settings().first_timeout_ms;
+    const std::uint64_t others = std::max(shortest, 2 * kTimerWaitMs) - kTimerWaitMs;
+    return {.due_soon = shared.clock().ticks(kTimerWaitMs), .others = shared.clock().ticks(others)};
+  }
+
   static constexpr std::uint32_t kSweptATick = 64;  ///< a million connections in 16 s
   static constexpr int kMostSegments = 8;           ///< sent for one that was received
   static constexpr std::uint32_t kTimedWork = 64;   ///< one of so many is timed

@@ -100,11 +100,13 @@ class RrTimers {
  public:
   RrTimers(std::uint32_t connections, rr::Tick wait)
       : table_{connections, {1, 2}, *std::pmr::new_delete_resource()},
-        queue_{connections, wait, *std::pmr::new_delete_resource()},
+        queue_{connections, {wait, 3 * wait}, *std::pmr::new_delete_resource()},
+        wait_{wait},
         looked_(connections) {
     for (std::uint64_t i = 0; i < connections; ++i) {
       const rr::Peer peer{.address = {i, 0}};
       rr::Connection& made = *table_.add(peer, table_.bucket_of(peer));
+      made.deadline = wait;
       queue_.ask(made, table_.index_of(made), 0);
     }
   }
@@ -115,6 +117,7 @@ class RrTimers {
         const std::uint32_t index = table_.index_of(each);
         longest = std::max(longest, now - looked_[index]);
         looked_[index] = now;
+        each.deadline = now + wait_;
         queue_.ask(each, index, now);
         ++looks;
       });
@@ -128,6 +131,7 @@ class RrTimers {
  private:
   rr::ConnectionTable table_;
   rr::TimerQueue queue_;
+  rr::Tick wait_;
   std::vector<rr::Tick> looked_;
 };
 
@@ -142,6 +146,36 @@ TEST(RrTimerQueue, CallIsBoundedHoweverManyThereAre) {
   timers.run_until(400);
   EXPECT_LE(timers.most_looks, rr::TimerQueue::kMostLooks);
   EXPECT_LE(timers.longest, 50 + 800'000 / rr::TimerQueue::kMostLooks);
+}
+
+/// When a connection with this deadline is looked at, ask() having been called at 0 and whenever
+/// it was too early.
+std::vector<rr::Tick> looks_of(rr::Tick deadline, rr::TimerQueue::Waits waits) {
+  rr::ConnectionTable table{1, {1, 2}, *std::pmr::new_delete_resource()};
+  rr::TimerQueue queue{1, waits, *std::pmr::new_delete_resource()};
+  rr::Connection& connection = *table.add({}, table.bucket_of({}));
+  connection.deadline = deadline;
+  queue.ask(connection, 0, 0);
+  std::vector<rr::Tick> looks;
+  for (rr::Tick now = 0; now < 1'000; ++now) {
+    queue.run(table, now, [&](rr::Connection& each) {
+      looks.push_back(now);
+      if (!rr::is_due(deadline, now)) queue.ask(each, 0, now);
+    });
+  }
+  return looks;
+}
+
+TEST(RrTimerQueue, ATimerThatIsFarOffIsLookedAtSeldom) {
+  EXPECT_THAT(looks_of(400, {50, 150}), testing::ElementsAre(150, 300, 350, 400));
+}
+
+TEST(RrTimerQueue, ATimerFiresAShortWaitLateAtMost) {
+  for (rr::Tick deadline = 1; deadline < 700; ++deadline) {
+    const rr::Tick fired = looks_of(deadline, {50, 150}).back();
+    ASSERT_GE(fired, deadline);
+    ASSERT_LE(fired, deadline + 50);
+  }
 }
 
 Expected<RrSettings> settings_of(const RrConfig& config) {
