@@ -103,7 +103,7 @@ class LcoreLoop final : public LcoreRunner {
       }
     } else {
       for (std::size_t i = 0; i < count; ++i) start_meta(burst[i], *mbufs[i], queue);
-      table_->hasher().run(burst);
+      hash(burst);
     }
     count_received(queue, burst);
     if (all_ours) {
@@ -117,6 +117,17 @@ class LcoreLoop final : public LcoreRunner {
     if (queue.consumer != Dispatcher<rule>::kNoWorker) learn(going_on, queue);
     steer(going_on, last);
     return count;
+  }
+
+  /// What the dispatcher will look up of the first packets is asked for while the next are hashed.
+  void hash(std::span<PacketMeta> burst) const noexcept {
+    if (table_->rfs() == nullptr) return table_->hasher().run(burst);
+    for (; burst.size() > kHashedAtOnce; burst = burst.subspan(kHashedAtOnce)) {
+      table_->hasher().run(burst.first(kHashedAtOnce));
+      dispatcher_->prefetch(burst.first(kHashedAtOnce));
+    }
+    table_->hasher().run(burst);
+    dispatcher_->prefetch(burst);
   }
 
   void stamp(std::span<const PacketMeta> packets, PolledQueue<Rx>& queue) noexcept {
@@ -441,6 +452,7 @@ class LcoreLoop final : public LcoreRunner {
   }
 
   static constexpr std::uint64_t kMostAtOnce = kMaxBurst;
+  static constexpr std::size_t kHashedAtOnce = 16;
   static constexpr std::uint16_t kEtherHeaderBytes = 14;
 
   LcoreParts<Rx> parts_;

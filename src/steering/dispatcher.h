@@ -94,6 +94,16 @@ class Dispatcher {
   /// On: load_of() counts.
   void set_count_loads(bool on) noexcept { count_loads_ = on; }
 
+  /// rfs: asks for the cache lines that the packets' flows need. Call it between their hash and
+  /// dispatch(), as early as can be.
+  void prefetch(std::span<const PacketMeta> burst) const noexcept {
+    const unsigned bits = table_->current_bits();
+    for (const PacketMeta& packet : burst) {
+      table_->rfs()->prefetch(packet.hash);
+      __builtin_prefetch(&words_[rps_bucket(packet.hash, bits)], 1);
+    }
+  }
+
   /// Steers a burst; owns its mbufs from here: staged, held, or in dropped().
   void dispatch(std::span<const PacketMeta> burst) noexcept {
     const SteeringTable& table = *table_;
@@ -293,13 +303,8 @@ class Dispatcher {
   /// Under rfs the flow says where it should be, and its bucket where it is.
   void steer_by_flow(std::span<const PacketMeta> burst) noexcept {
     const SteeringTable& table = *table_;
-    const RfsTable& rfs = *table.rfs();
     const auto live = table.live_set();
     const unsigned bits = table.current_bits();
-    for (const PacketMeta& packet : burst) {
-      rfs.prefetch(packet.hash);
-      __builtin_prefetch(&words_[rps_bucket(packet.hash, bits)], 1);
-    }
     for (const PacketMeta& packet : burst) {
       steer(packet, rps_bucket(packet.hash, bits), table.desired_under_rfs(packet.hash, live));
     }
