@@ -124,10 +124,10 @@ class LcoreLoop final : public LcoreRunner {
     if (table_->rfs() == nullptr) return table_->hasher().run(burst);
     for (; burst.size() > kHashedAtOnce; burst = burst.subspan(kHashedAtOnce)) {
       table_->hasher().run(burst.first(kHashedAtOnce));
-      dispatcher_->prefetch(burst.first(kHashedAtOnce));
+      dispatcher_->look_ahead(burst.first(kHashedAtOnce));
     }
     table_->hasher().run(burst);
-    dispatcher_->prefetch(burst);
+    dispatcher_->look_ahead(burst);
   }
 
   void stamp(std::span<const PacketMeta> packets, PolledQueue<Rx>& queue) noexcept {

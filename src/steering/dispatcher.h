@@ -2,6 +2,7 @@
 
 #include "backlog/aligned_array.h"
 #include "backlog/backlog.h"
+#include "backlog/touch.h"
 #include "steering/bucket_index.h"
 #include "steering/flow_limit.h"
 #include "steering/hold_fifo.h"
@@ -96,11 +97,11 @@ class Dispatcher {
 
   /// rfs: asks for the cache lines that the packets' flows need. Call it between their hash and
   /// dispatch(), as early as can be.
-  void prefetch(std::span<const PacketMeta> burst) const noexcept {
+  void look_ahead(std::span<const PacketMeta> burst) const noexcept {
     const unsigned bits = table_->current_bits();
     for (const PacketMeta& packet : burst) {
-      table_->rfs()->prefetch(packet.hash);
-      __builtin_prefetch(&words_[rps_bucket(packet.hash, bits)], 1);
+      table_->rfs()->touch(packet.hash);
+      mqsteer::touch(words_[rps_bucket(packet.hash, bits)]);
     }
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backlog/aligned_array.h"
+#include "backlog/touch.h"
 
 #include <mqsteer/id.h>
 
@@ -58,7 +59,8 @@ class RfsTable {
     return std::nullopt;
   }
 
-  void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(set_of(hash)); }
+  /// Ahead of find() and record().
+  void touch(std::uint32_t hash) const noexcept { mqsteer::touch(*set_of(hash)); }
 
   /// The flow is consumed at a worker now. Cheap where that is known already; a pin stays.
   void record(std::uint32_t hash, WorkerId worker) noexcept {
