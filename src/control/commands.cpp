@@ -5,6 +5,7 @@
 #include "config/words.h"
 #include "control/request.h"
 #include "control/views.h"
+#include "steering/bucket_index.h"
 
 #include <unistd.h>
 
@@ -99,14 +100,6 @@ Expected<void> check_weights(const ControlTarget& target, const SteeringConfig& 
               " workers; allowed: weights=equal, or a weight for each worker");
 }
 
-/// Whether a change makes a new table of buckets; otherwise buckets change workers in the one there
-/// is. See Runtime::set_steering().
-bool makes_table(const SteeringConfig& from, const SteeringConfig& to) {
-  const bool size = from.rss_buckets != to.rss_buckets || from.rss_bits != to.rss_bits;
-  return from.mode != to.mode || from.symmetric != to.symmetric || from.tunnels != to.tunnels ||
-         from.fragments != to.fragments || (from.mode == SteeringMode::kSoftRss && size);
-}
-
 /// All keys into a copy first, so that a bad one leaves everything as it is.
 Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
   Config wanted = target.config();
@@ -118,7 +111,7 @@ Expected<Json> steering_set(ControlTarget& target, const KeyValues& keys) {
   const SteeringConfig& steering = wanted.steering;
   if (auto fit = check_weights(target, steering, keys); !fit) return tl::unexpected(fit.error());
   if (auto valid = validate(wanted); !valid) return tl::unexpected(valid.error());
-  const bool new_table = makes_table(target.config().steering, steering);
+  const bool new_table = !same_index(target.config().steering, steering);
   const auto moved = target.set_steering(steering);
   if (!moved) return tl::unexpected(moved.error());
   Json view = {{"changed_buckets", *moved}, {"new_table", new_table}};

@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kQuiesceLimit{100};
 
-/// Whether going from one to the other changes which bucket a packet falls into.
-bool same_index(const SteeringConfig& a, const SteeringConfig& b) {
-  const bool same_table = a.mode != SteeringMode::kSoftRss ||
-                          (a.rss_buckets == b.rss_buckets && a.rss_bits == b.rss_bits);
-  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels &&
-         a.fragments == b.fragments && same_table;
-}
-
 }  // namespace
 
 std::unique_ptr<SteeringTable> Runtime::make_table(const SteeringConfig& steering) const {

@@ -4,6 +4,13 @@
 
 namespace mqsteer {
 
+bool same_index(const SteeringConfig& a, const SteeringConfig& b) noexcept {
+  const bool same_table = a.mode != SteeringMode::kSoftRss ||
+                          (a.rss_buckets == b.rss_buckets && a.rss_bits == b.rss_bits);
+  return a.mode == b.mode && a.symmetric == b.symmetric && a.tunnels == b.tunnels &&
+         a.fragments == b.fragments && same_table;
+}
+
 std::vector<WorkerId> spread(std::uint32_t buckets, std::span<const WorkerId> workers,
                              std::span<const std::uint32_t> weights) {
   const std::uint64_t total =

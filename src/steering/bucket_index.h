@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mqsteer/config.h>
 #include <mqsteer/id.h>
 
 #include <algorithm>
@@ -40,6 +41,10 @@ inline constexpr unsigned kRpsBucketBits = 12;
   const auto used = static_cast<unsigned>(std::bit_width(std::max(reta_entries, 1U)) - 1);
   return std::min(used, 32U - bits);
 }
+
+/// Whether every packet falls into the same bucket under both, so that going from one to the other
+/// needs no new table.
+[[nodiscard]] bool same_index(const SteeringConfig& a, const SteeringConfig& b) noexcept;
 
 /// The desired worker of every bucket: shares in proportion to the weights, in one stretch each.
 ///
