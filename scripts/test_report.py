@@ -1,12 +1,9 @@
 """Collects the results of scripts/test, one a line, and closes with what counts.
 
-    test_report.py add RESULTS STAGE JUNIT_FILE [SECOND]
-                                                    one ctest run's results, and of what failed in it the
-                                                    results of a second try
+    test_report.py add RESULTS STAGE JUNIT_FILE     one ctest run's results
     test_report.py close RESULTS [ALLOWED_SKIPS]    the summary; exit 1 where something failed
 
-A line of RESULTS is: stage, test, PASS|FAIL|SKIP, reason, with tabs between; a PASS with a reason is one
-that came at the second try only, and the reason is why the first failed. A test program says what it
+A line of RESULTS is: stage, test, PASS|FAIL|SKIP, reason, with tabs between. A test program says what it
 left out and why by `SKIP name: reason`, or as GoogleTest does; ctest alone would count it as passed.
 """
 
@@ -46,26 +43,11 @@ def results_of(case):
     return [(name, "PASS", "")] + [(part, "SKIP", reason) for part, reason in left_out]
 
 
-def cases_of(junit):
-    root = xml.etree.ElementTree.parse(junit).getroot()
-    return {case.get("name"): results_of(case) for case in root.iter("testcase")}
-
-
-def second_try(first, then):
-    """Both as lists of (test, result, reason); the first failed as a whole."""
-    if then[0][1] != "PASS":
-        return then
-    return [(then[0][0], "PASS", first[0][2])] + then[1:]
-
-
-def add(results, stage, junit, again=None):
-    cases = cases_of(junit)
-    if again:
-        for name, then in cases_of(again).items():
-            cases[name] = second_try(cases[name], then)
+def add(results, stage, junit):
+    cases = xml.etree.ElementTree.parse(junit).getroot().iter("testcase")
     with open(results, "a", encoding="utf-8") as file:
-        for rows in cases.values():
-            for test, result, reason in rows:
+        for case in cases:
+            for test, result, reason in results_of(case):
                 file.write(f"{stage}\t{test}\t{result}\t{reason}\n")
 
 
@@ -84,7 +66,6 @@ def close(results, allowed_path=None):
         rows = [line.rstrip("\n").split("\t") for line in file]
     skipped = [row for row in rows if row[2] == "SKIP"]
     failed = [row for row in rows if row[2] == "FAIL"]
-    late = [row for row in rows if row[2] == "PASS" and row[3]]
     passed = len(rows) - len(skipped) - len(failed)
     print("\nSkipped, and why:" if skipped else "\nNothing was skipped.")
     for stage, test, _, reason in skipped:
@@ -96,10 +77,6 @@ def close(results, allowed_path=None):
             print(f"  {stage}: {test}: not on {allowed_path}, so it counts as failed")
         failed += refused
         skipped = [row for row in skipped if row not in refused]
-    if late:
-        print("Passed at the second try only, and why the first failed:")
-    for stage, test, _, reason in late:
-        print(f"  {stage}: {test}: {reason}")
     if failed:
         print("Failed:")
     for stage, test, _, reason in failed:
